@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the checks print of a log of tests is what failed, and why, and nothing else.
+// From a test log, the CI script prints only the failures and their causes.
 func TestFailuresAreWhatIsPrinted(t *testing.T) {
 	log := `=== RUN   TestGood
     a_test.go:3: fine

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 )
 
-// documents are the pages for people, by path.
+// documents returns the text of every Markdown page, by path.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
@@ -45,7 +45,7 @@ var (
 	headline = regexp.MustCompile("(?m)^#+ (.*)$")
 )
 
-// A link leads to a file, and to a headline of it where it says so.
+// Every link in the docs leads to an existing file. If the link names a headline, the file has that headline.
 func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 	pages, anchors := documents(t), 0
 	for path, text := range pages {
@@ -69,7 +69,7 @@ func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
 	}
 }
 
-// headlines are those of a page as links have them.
+// headlines returns the anchors of a page's headlines, in the form that links use.
 func headlines(page string) []string {
 	var out []string
 	for _, found := range headline.FindAllStringSubmatch(code.ReplaceAllString(page, ""), -1) {
@@ -79,15 +79,14 @@ func headlines(page string) []string {
 	return out
 }
 
-// toBeAdded are files that a guide has its reader add.
+// toBeAdded are files that the reader of a guide creates.
 var toBeAdded = []string{"plugins/servers/sum.go", "cmd/psbench/testdata/script/sum.txtar"}
 
-// A folder or file that a page names as code is there; a source file that it names without
-// its folder is in one.
+// Every folder and file that a page names as code exists. A source file may be named without its folder.
 func TestPathsOfDocumentsAreThere(t *testing.T) {
 	sources := map[string]bool{}
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if path != "." && strings.HasPrefix(entry.Name(), ".") && entry.IsDir() { // it changes at any time
+		if path != "." && strings.HasPrefix(entry.Name(), ".") && entry.IsDir() { // hidden folders may change at any time
 			return filepath.SkipDir
 		}
 		sources[filepath.Base(path)] = true
@@ -137,7 +136,7 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 	}
 }
 
-// Every series that the sources make must be in the page of metrics.
+// docs/metrics.md names every series that the sources record.
 func TestEveryMetricIsDocumented(t *testing.T) {
 	page := documents(t)["docs/metrics.md"]
 	series := regexp.MustCompile(`\.Series\((?:"(\w+)"|futureMetric), "([^"]+)"\)`)
@@ -170,7 +169,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 }
 
-// The page on engines has the interfaces that a new engine implements as the source has them.
+// docs/engines.md shows the interfaces of a new engine exactly as the sources declare them.
 func TestEnginesPageHasTheInterfaces(t *testing.T) {
 	page := documents(t)["docs/engines.md"]
 	for _, file := range []string{"sdk/engine/engine.go", "sdk/optimizer/elsewhere.go"} {
@@ -189,7 +188,7 @@ func TestEnginesPageHasTheInterfaces(t *testing.T) {
 				for _, m := range named.Type.(*ast.InterfaceType).Methods.List {
 					var signature strings.Builder
 					if len(m.Names) == 0 {
-						continue // io.Closer, and the engine of an optimizer's
+						continue // the embedded interfaces: io.Closer, and the engine inside an optimizer's engine
 					}
 					methods++
 					if err := printer.Fprint(&signature, files, m.Type); err != nil {

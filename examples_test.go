@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/png" // what the pictures are
+	_ "image/png" // for image.Decode
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 )
 
-// cellColour is a colour of a cell, of which the theme has those of light pages first.
+// cellColour matches a cell's colour in the theme. The theme lists the colours of light pages first.
 var cellColour = regexp.MustCompile(`--cell-\d: #([0-9a-f]{6});`)
 
-// Cells on pictures of pages have the colours that pages have, which fewer colours in the file would change.
+// Screenshots in the docs show cells in the page's colours. A reduced palette in the image file would change them.
 func TestPicturesOfPagesHaveTheirColours(t *testing.T) {
 	theme, err := os.ReadFile("web/src/theme.css")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestPicturesOfPagesHaveTheirColours(t *testing.T) {
 	}
 }
 
-// coloursOf are those of the pixels of a picture.
+// coloursOf returns the set of colours in an image.
 func coloursOf(t *testing.T, path string) map[color.NRGBA]bool {
 	t.Helper()
 	f, err := os.Open(path)

@@ -17,21 +17,21 @@ func internalTypes(p *types.Package) []string {
 		switch {
 		case !isType:
 			m.visit(object.Type())
-		case !declared.IsAlias(): // an alias gives authors a name
+		case !declared.IsAlias(): // authors can name an aliased type
 			m.declaration(declared.Type().(*types.Named))
 		}
 	}
 	return m.found
 }
 
-// mentions collects internal types from the types that a package exports.
+// mentions collects internal types that the exported names of a package mention.
 type mentions struct {
 	of      *types.Package
 	visited map[types.Type]bool
 	found   []string
 }
 
-// declaration visits what a declared type shows: its methods and what it is made of.
+// declaration visits a declared type's methods and its underlying type.
 func (m *mentions) declaration(named *types.Named) {
 	for method := range named.Methods() {
 		if method.Exported() {
@@ -74,7 +74,7 @@ func (m *mentions) visit(t types.Type) {
 	}
 }
 
-// named notes a type of this module that authors cannot name.
+// named records an internal type of this module, because plugin authors cannot name it.
 func (m *mentions) named(t *types.Named) {
 	for argument := range t.TypeArgs().Types() {
 		m.visit(argument)
@@ -86,7 +86,7 @@ func (m *mentions) named(t *types.Named) {
 	if path := withinModule(p.Path()); isInternal(path) {
 		m.found = append(m.found, path+"."+t.Obj().Name())
 	} else if p == m.of && !t.Obj().Exported() {
-		m.declaration(t) // whose exported methods and fields are in reach all the same
+		m.declaration(t) // its exported methods and fields are reachable nevertheless
 	}
 }
 
@@ -102,7 +102,7 @@ func (m *mentions) signature(s *types.Signature) {
 	}
 }
 
-// fields visits exported fields, and embedded ones, whose own fields are promoted.
+// fields visits exported fields. It also visits embedded fields, because their own fields are promoted.
 func (m *mentions) fields(s *types.Struct) {
 	for field := range s.Fields() {
 		if field.Exported() || field.Embedded() {

@@ -19,8 +19,8 @@ import (
 
 const modulePath = "github.com/psbench/psbench"
 
-// publicPackages reads the tables of docs/public.md: packages with a promise, packages and folders
-// (which end in a slash) without one.
+// publicPackages reads the tables of docs/public.md. The first result has the packages with a compatibility promise.
+// The second has packages and folders without one; names of folders end in a slash.
 func publicPackages(t *testing.T) (promised, others []string) {
 	t.Helper()
 	with, without, found := strings.Cut(documents(t)["docs/public.md"], "## Without a promise")
@@ -37,10 +37,10 @@ func publicPackages(t *testing.T) (promised, others []string) {
 	return promised, others
 }
 
-// listed is a package as go list prints it, by its path within the module.
+// listed is a package as go list prints it.
 type listed struct{ ImportPath, Name, Export string }
 
-// listPackages asks the go command for the packages that patterns match.
+// listPackages runs go list with the given arguments and returns the packages by their path within the module.
 func listPackages(t *testing.T, args ...string) map[string]listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Name,Export"}, args...)...)
@@ -61,7 +61,7 @@ func listPackages(t *testing.T, args ...string) map[string]listed {
 	}
 }
 
-// withinModule shortens the import path of a package of this module.
+// withinModule strips the module's path from the import path of one of its packages.
 func withinModule(path string) string {
 	if path == modulePath {
 		return "psbench"
@@ -69,10 +69,10 @@ func withinModule(path string) string {
 	return strings.TrimPrefix(path, modulePath+"/")
 }
 
-// isInternal says that Go refuses to import the package outside of the module.
+// isInternal reports whether Go refuses imports of the package from outside the module.
 func isInternal(path string) bool { return slices.Contains(strings.Split(path, "/"), "internal") }
 
-// Every package that a plugin could import is in one of the tables, and every row of them names one.
+// The tables in docs/public.md list every package that a plugin could import. Every row names an existing package.
 func TestPublicPageListsThePackages(t *testing.T) {
 	promised, others := publicPackages(t)
 	packages := listPackages(t, "./...")
@@ -95,14 +95,14 @@ func TestPublicPageListsThePackages(t *testing.T) {
 	}
 }
 
-// Plugins of tests that are no example for authors, and why.
+// noExamples lists test plugins that are no examples for plugin authors, with the reasons.
 var noExamples = map[string]string{
 	"cmd/psbench/testdata/bad":      "it breaks the contract in ways that sdk/plugin does not let it",
 	"cmd/psbench/testdata/dropping": "its table begins with the numbers that psbench's own begins with",
 }
 
-// What authors are shown imports only packages that have a promise: the guides, the projects of
-// psbench plugin new, and the plugins of tests.
+// Examples for plugin authors import only packages with a compatibility promise. The test checks the guides, the
+// projects of psbench plugin new, and the test plugins.
 func TestAuthorsAreShownPublicPackages(t *testing.T) {
 	promised, _ := publicPackages(t)
 	shown := documents(t)
@@ -127,7 +127,7 @@ func TestAuthorsAreShownPublicPackages(t *testing.T) {
 	}
 }
 
-// addSources adds the Go files and templates below a folder.
+// addSources adds the Go files and templates below a folder to a map.
 func addSources(t *testing.T, to map[string]string, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
@@ -143,7 +143,8 @@ func addSources(t *testing.T, to map[string]string, root string) {
 	}
 }
 
-// Internal types that the exported names of promised packages mention, and why that is no harm.
+// unnamed lists internal types that exported names of promised packages mention, with the reason why each is
+// harmless.
 var unnamed = map[string]string{
 	"comm mentions internal/comm/shm.Segment":  "psbench's links alone use the segments of a Store and of a LookupStore",
 	"sdk mentions internal/metric.Head":        "authors read its fields Type, Name and Unit, and never make one",
@@ -153,8 +154,8 @@ var unnamed = map[string]string{
 	"sdk mentions internal/packed.Observation": "psbench's host alone calls Observations.Chunks",
 }
 
-// Authors can name every type that a promised package hands them: none is internal, unless it has an
-// alias there.
+// Plugin authors can name every type that a promised package hands them. No such type is internal, unless the package
+// has an alias for it.
 func TestPromisedPackagesMentionNoInternalType(t *testing.T) {
 	promised, _ := publicPackages(t)
 	var patterns []string

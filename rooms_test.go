@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// docs/rooms.md lists every package with the first sentence of its comment. The comments are the source.
+// The page docs/rooms.md lists every package with the first sentence of its comment. The comments are the source.
 func TestRoomsPage(t *testing.T) {
 	page := new(strings.Builder)
 	page.WriteString("# Packages\n\nEvery package of psbench, with the first sentence of its comment.\n" +
@@ -39,12 +39,12 @@ func TestRoomsPage(t *testing.T) {
 
 var wing = regexp.MustCompile(`^(core/\w+|internal/(host|comm|points)\b|\w+)`)
 
-// byWing orders folders by the headlines under which they stand.
+// byWing orders folders by their headlines, then by name.
 func byWing(a, b string) int {
 	return cmp.Or(strings.Compare(wing.FindString(a), wing.FindString(b)), strings.Compare(a, b))
 }
 
-// synopses are the first sentences of package comments, by folder, without helpers of tests.
+// synopses returns the first sentences of package comments, by folder. Test files are skipped.
 func synopses(t *testing.T) map[string]string {
 	t.Helper()
 	rooms, set := map[string]string{}, token.NewFileSet()
@@ -63,7 +63,7 @@ func synopses(t *testing.T) map[string]string {
 
 var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds )?`)
 
-// purpose is a sentence without the name of its package, which stands beside it.
+// purpose removes the package's name from a sentence, because the table already shows the name.
 func purpose(sentence string) string {
 	short := named.ReplaceAllString(sentence, "")
 	return strings.TrimSuffix(short, ".")

@@ -21,17 +21,17 @@ import (
 
 var draw = flag.Int("draw", 0, "print so many random sentences of each source, seeded by the commit")
 
-// The sources of sentences.
+// These are the sources of sentences.
 const (
 	ofDocs     = "docs"
 	ofTexts    = "errors, help and tables"
 	ofComments = "comments"
 )
 
-// sentence is one of those that people read.
+// sentence is a sentence that people read, with its place.
 type sentence struct{ where, text string }
 
-// TestReaders prints sentences for a reader who marks those that must be read twice. At most 5 of 100 may be.
+// TestReaders prints random sentences. A fresh reader marks those that must be read twice; at most 5 of 100 may be.
 func TestReaders(t *testing.T) {
 	all := sentences(t)
 	if *draw == 0 {
@@ -57,7 +57,7 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// sentences are all of them, by source: pages for people, strings of sources that have a space, comments of sources.
+// sentences returns all sentences by source: docs, strings that contain a space, and comments.
 func sentences(t *testing.T) map[string][]sentence {
 	t.Helper()
 	all := map[string][]sentence{}
@@ -70,13 +70,13 @@ func sentences(t *testing.T) map[string][]sentence {
 		texts, comments := ofSource(t, path, source)
 		all[ofTexts], all[ofComments] = append(all[ofTexts], texts...), append(all[ofComments], comments...)
 	}
-	for _, found := range all { // the pages of a map come in any order
+	for _, found := range all { // maps have no order
 		slices.SortStableFunc(found, func(a, b sentence) int { return strings.Compare(a.where, b.where) })
 	}
 	return all
 }
 
-// sources are the Go files of the programs, by path: no tests and no generated code.
+// sources returns the Go files of the programs by path, without tests and generated code.
 func sources(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := exec.CommandContext(t.Context(),
@@ -90,7 +90,7 @@ func sources(t *testing.T) map[string][]byte {
 			continue
 		}
 		switch source, err := os.ReadFile(filepath.Clean(path)); {
-		case os.IsNotExist(err): // deleted and not yet committed
+		case os.IsNotExist(err): // deleted but not yet committed
 		case err != nil:
 			t.Fatal(err)
 		default:
@@ -101,18 +101,18 @@ func sources(t *testing.T) map[string][]byte {
 }
 
 var (
-	// ending is the end of a sentence, not of "e.g." and the like.
+	// ending matches the end of a sentence, but not abbreviations such as "e.g.".
 	ending = regexp.MustCompile(`([a-z0-9)"'` + "`" + `%][.?!])\s+([A-Z"` + "`" + `])`)
-	// marked is what Markdown adds to text: headlines, quotes and items at the start of a line.
+	// marked matches Markdown's marks at the start of a line: headlines, quotes and list items.
 	marked = regexp.MustCompile(`(?m)^\s*(#+|>|[-*]|\d+\.)\s+`)
 	worded = regexp.MustCompile(`[a-z]`)
 	linked = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
-	// markup is what HTML adds.
+	// markup matches HTML comments.
 	markup = regexp.MustCompile(`(?s)<!--.*?-->`)
 	begins = regexp.MustCompile(`^\s*(#|>|[-*] |\d+\. )`)
 )
 
-// ofPage takes a page of Markdown apart: sentences of paragraphs and items, and cells of tables.
+// ofPage splits a Markdown page into the sentences of paragraphs and list items, and table cells.
 func ofPage(page string) []string {
 	var out, paragraph []string
 	flush := func() {
@@ -138,7 +138,7 @@ func ofPage(page string) []string {
 	return out
 }
 
-// apart cuts a text into sentences of three words and more.
+// apart splits a text into sentences of at least three words.
 func apart(text string) []string {
 	var out []string
 	text = strings.Join(strings.Fields(text), " ")
@@ -150,7 +150,7 @@ func apart(text string) []string {
 	return out
 }
 
-// ofSource takes strings and comments of a Go file apart.
+// ofSource returns the sentences in the strings and the comments of a Go file.
 func ofSource(t *testing.T, path string, source []byte) (texts, comments []sentence) {
 	t.Helper()
 	set := token.NewFileSet()
@@ -187,7 +187,7 @@ func ofSource(t *testing.T, path string, source []byte) (texts, comments []sente
 	return texts, comments
 }
 
-// joined is the text of a constant that is written over several lines.
+// joined returns the text of a string constant that may span several lines.
 func joined(node ast.Expr) (string, bool) {
 	switch node := node.(type) {
 	case *ast.BasicLit:

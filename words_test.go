@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// hard is a phrase that readers had to read twice: what finds it, a sentence that has it, and the same said plainly.
+// hard is a phrase that readers had to read twice. The pattern finds the phrase, bad is an example sentence, and good
+// is the plain version.
 type hard struct{ pattern, bad, good string }
 
 var hards = []hard{
@@ -44,7 +45,7 @@ func TestWordsAreEasy(t *testing.T) {
 	}
 	all := sentences(t)
 	for _, s := range slices.Concat(all[ofDocs], all[ofTexts]) {
-		if s.where == "docs/performance.md" { // its history is to leave it
+		if s.where == "docs/performance.md" { // this page keeps its history
 			continue
 		}
 		for k, pattern := range patterns {

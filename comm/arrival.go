@@ -2,14 +2,15 @@ package comm
 
 import "github.com/psbench/psbench/comm/tensor"
 
-// Arrival is a received push, or a chunk of one. It is valid until it is answered: the port
-// reuses it for the trainer's next push of the bucket.
+// Arrival is a received push, or a chunk of one. An Arrival is valid until the
+// server answers it: the port reuses it for the trainer's next push of the
+// bucket.
 type Arrival struct {
 	Batch   int64
 	Bucket  int
 	Trainer int // position among the port's connections
-	// Chunk counts the chunks of a dense push from 0 where the port hands over
-	// chunks, which arrive in order; Chunks is their number. A whole push is
+	// Chunk is the index of this chunk of a dense push, from 0; Chunks is their
+	// number. Some ports hand a push over in chunks, in order. A whole push is
 	// chunk 0 of 1.
 	Chunk, Chunks int
 	// Gradient holds the push, or the chunk's values. The server may overwrite it until
@@ -18,9 +19,10 @@ type Arrival struct {
 	// InPlace says that the trainer reads the answer from Gradient, so an answer written
 	// there is not copied.
 	InPlace bool
-	// Pieces is set where the values of a dense push come piece by piece. Gradient then has the
-	// push's length, and the server must not touch its values. An answer with Gradient says that
-	// the server gave every piece.
+	// Pieces is set if the values of a dense push arrive piece by piece.
+	// Gradient then has the push's length, but the server must not touch its
+	// values. To answer, the server gives every piece and then passes Gradient
+	// to Answer.
 	Pieces Pieces
 	// AtNS is when the last byte arrived, in ns of Now. In shared memory it is when the trainer
 	// pushed.
@@ -30,18 +32,21 @@ type Arrival struct {
 	// on both at once saves a pass over memory.
 	More bool
 
-	// Answer sends g to the trainer, which replaces its gradient by it. g may be Gradient: in
-	// shared memory that costs nothing. g must not change until Answer returns. The server
-	// answers each arrival once, from any goroutine. If the trainer does not take the answer by
+	// Answer sends g to the trainer, and g replaces the trainer's gradient. In
+	// shared memory an answer with Gradient itself costs nothing. The caller
+	// must not change g until Answer returns. The server answers each arrival
+	// once, from any goroutine. If the trainer does not accept the answer by
 	// its deadline, the error ends Serve as well.
 	//
-	// A trainer may push the bucket again as soon as it has its answer, even before Answer
-	// returns: then the arrival already stands for the next push. The port sets Answer.
+	// A trainer may push the bucket again as soon as it has the answer, even
+	// before Answer returns. The Arrival may then already describe the next
+	// push. The port sets Answer.
 	Answer func(g *tensor.Gradient) error
 }
 
-// Pieces is a dense gradient in PieceCount pieces, cut by PieceOf, whose answers go back while
-// later pieces arrive. Any goroutine may use it, one at a time.
+// Pieces is a dense gradient in PieceCount pieces, cut by PieceOf. The server
+// answers each piece while later pieces arrive. Any goroutine may call Pieces,
+// but only one at a time.
 type Pieces interface {
 	// Fetch waits for the first unanswered piece and returns it. The caller may overwrite it.
 	// The error is a *WaitError if the trainer is late and a *PeerError if it is gone.

@@ -11,13 +11,13 @@ import (
 // process, so that stamps of all processes of a host share one origin.
 var clockStart, clockBase = tieClocks()
 
-// clockReadings is how often the clocks are read together. One reading is wrong by a
-// time slice where the process loses its core in the middle of it, as it well may while
-// a run starts.
+// clockReadings is how many times tieClocks reads both clocks. If the process
+// loses its core in the middle of a reading, as happens while a run starts,
+// that reading is wrong by a time slice.
 const clockReadings = 16
 
-// tieClocks reads both clocks at the same moment: of several readings it takes the
-// shortest, whose length bounds the error.
+// tieClocks reads both clocks together several times. tieClocks takes the
+// shortest reading, whose length bounds the error.
 func tieClocks() (start time.Time, baseNS int64) {
 	shortest := time.Duration(math.MaxInt64)
 	for range clockReadings {

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// Now lies between two readings of the kernel's clock around it, within what tying the
-// clocks may have erred.
+// Now lies between two readings of the kernel's clock, within the error of
+// tying the clocks.
 func TestNowIsTheMonotonicClock(t *testing.T) {
 	const errorNS = 5000
 	read := func() int64 {

@@ -1,18 +1,19 @@
-// Package comm is the contract of the data plane: links, futures, stores, tables, errors of waits and the clock,
-// which every transport shares.
+// Package comm defines the interfaces of the data plane that all transports
+// implement: links, futures, stores, tables, wait errors and the clock.
 //
-// A link joins a fixed set of processes once, before the first iteration, and then
-// carries one operation per bucket and batch. Three kinds exist: push/pull with a server
-// (ServerLink and Port), a collective among trainers (GroupLink), and lookups in an
-// embedding table that a server holds (TableLink and TablePort), which carry one call at
-// a time. All are interfaces, so a hook or a server works over any transport.
+// A link joins a fixed set of processes once, before the first iteration, and
+// then carries one operation per bucket and batch. There are three kinds of
+// link. ServerLink and Port carry push/pull with a server. GroupLink carries
+// collectives among trainers. TableLink and TablePort carry lookups in an
+// embedding table on a server, one call at a time. All links are interfaces, so
+// a hook or a server works over any transport.
 //
-// Package tensor, below it, has the gradients. The packages above it carry them:
-//
-//   - wire has connections, frames, listeners and networks; wire/grpc is one of these
-//   - internal/op has the life of a pending operation
-//   - stream makes links of frames, shared makes them of memory that ranks map
-//   - fabric is the table of both by name, and all that a process opens
+// Package tensor defines the gradients. Other packages carry them. Package wire
+// has connections, frames, listeners and networks; package wire/grpc is a
+// network over gRPC. Package internal/op tracks pending operations. Package
+// stream builds links that exchange frames, and package shared builds links on
+// memory that ranks map. Package fabric lists both by name and holds everything
+// that a process opens.
 //
 // Package comm imports neither sdk, core nor plugins.
 package comm

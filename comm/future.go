@@ -3,17 +3,17 @@ package comm
 import "sync"
 
 // Observer gets each finished operation: its key (a, b), start and end in ns of
-// Now. It must not block.
+// Now. Observer must not block.
 type Observer interface {
 	Observe(a, b, startNS, endNS int64)
 }
 
-// Ender is notified of the success of an operation before waiters resume. The operation's result is in place. It
-// must not block.
+// Ender is notified when an operation succeeds, before waiters resume. The
+// operation's result is already in place. Ended must not block.
 type Ender interface{ Ended() }
 
 // Future is the outcome of one operation on one bucket. A link owns one future
-// per bucket and uses it again for the next batch; it is valid until then.
+// per bucket and reuses it for the next batch; the future is valid until then.
 type Future struct {
 	mu       sync.Mutex
 	done     sync.Cond
@@ -25,10 +25,11 @@ type Future struct {
 	a, b     int64
 	startNS  int64
 	ender    Ender
-	// drive, unless it is nil, carries the operation out on the goroutine of a waiter, until it
-	// has completed, its link has failed, or another goroutine takes over.
+	// drive, if not nil, carries the operation out on a waiter's goroutine.
+	// drive returns once the operation has completed, its link has failed, or
+	// another goroutine takes over.
 	drive func()
-	// explain, unless it is nil, words an error for waiters.
+	// explain, if not nil, rewords an error for waiters.
 	explain func(error) error
 }
 
@@ -39,8 +40,9 @@ func Completed(err error) *Future {
 	return f
 }
 
-// Observe calls o with the key (a, b) and the given start when the operation completes without
-// error, or at once if it has.
+// Observe calls o with the key (a, b) and the given start when the operation
+// completes without error. If the operation already has, Observe calls o at
+// once.
 func (f *Future) Observe(o Observer, a, b, startNS int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,8 +59,9 @@ type Follower interface {
 	Follows(Ender)
 }
 
-// Then notifies e when the operation ends without error, or at once if it has. e replaces the previous Ender; a
-// Follower passes the notification on to it.
+// Then notifies e when the operation ends without error. If the operation
+// already has, Then notifies e at once. Then replaces the previous Ender; if e
+// is a Follower, it passes the notification on to that Ender.
 func (f *Future) Then(e Ender) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +75,7 @@ func (f *Future) Then(e Ender) {
 	}
 }
 
-// Explain has Wait pass the operation's error through words.
+// Explain makes Wait pass the operation's error through words.
 func (f *Future) Explain(words func(error) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,36 +100,38 @@ func (f *Future) Wait() error {
 	return f.err
 }
 
-// Awaited says that Wait has returned from the operation, so a caller knows its outcome.
+// Awaited reports whether Wait has returned from the operation, so that a
+// caller knows the outcome.
 func (f *Future) Awaited() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.awaited
 }
 
-// EndNS is the stamp of the last completion, in ns of Now.
+// EndNS is the time of the last completion, in ns of Now.
 func (f *Future) EndNS() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.endNS
 }
 
-// Promise is the side of a future on which its operation ends.
+// Promise is the side of a future that ends the operation.
 type Promise struct{ future Future }
 
-// NewPromise returns a promise whose future is done. drive, unless it is nil, carries the
-// operation out on the goroutine of a waiter, until it is over or another goroutine takes over.
+// NewPromise returns a promise whose future is done. If drive is not nil, it
+// carries the operation out on a waiter's goroutine. drive returns when the
+// operation is over or another goroutine takes over.
 func NewPromise(drive func()) *Promise {
 	p := &Promise{Future{drive: drive}}
 	p.future.done.L = &p.future.mu
 	return p
 }
 
-// Future is the side for those who wait.
+// Future returns the side of the promise that callers wait on.
 func (p *Promise) Future() *Future { return &p.future }
 
-// Begin marks the future as pending. It is false, and changes nothing, if the
-// last operation is still pending.
+// Begin marks the future as pending. Begin returns false, and changes nothing,
+// if the last operation is still pending.
 func (p *Promise) Begin() bool {
 	f := &p.future
 	f.mu.Lock()
@@ -142,7 +147,8 @@ func (p *Promise) Begin() bool {
 // first call after Begin counts.
 func (p *Promise) Complete(err error) { p.CompleteAt(err, Now()) }
 
-// CompleteAt is Complete with the time at which the operation really ended.
+// CompleteAt is Complete with an explicit end time, for an operation that ended
+// earlier than this call.
 func (p *Promise) CompleteAt(err error, endNS int64) {
 	f := &p.future
 	f.mu.Lock()

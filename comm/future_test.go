@@ -10,12 +10,13 @@ type ended struct{ times int }
 
 func (e *ended) Ended() { e.times++ }
 
-// An Ender is told once of the operation that it was given for, and not of one that failed.
+// An Ender is notified once when its operation succeeds, and never when the
+// operation fails.
 func TestThenTellsOfTheEnd(t *testing.T) {
 	p := NewPromise(nil)
 	for i, c := range []struct {
 		err   error
-		after bool // given once the operation has ended
+		after bool // Then is called after the operation ended
 		want  int
 	}{{nil, false, 1}, {nil, true, 1}, {errors.New("failed"), false, 0}, {errors.New("failed"), true, 0}} {
 		t.Run(fmt.Sprint(c.want), func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // Limits of lookups.
 const (
 	maxTableSide = math.MaxInt32 // rows or columns of a table
-	addressable  = 1 << 62       // bytes: beyond it sizes would not fit into an int
+	addressable  = 1 << 62       // bytes: a larger size would not fit into an int
 )
 
 // bytes is the size of the table's values in bytes, exact up to 2^53.
@@ -25,8 +25,8 @@ func (t *TableSpec) Check() error {
 	return nil
 }
 
-// bytes is the size of one trainer's memory in bytes: values and gradients, offsets
-// and indices. It is exact up to 2^53.
+// bytes is the size of one trainer's memory in bytes: values and gradients,
+// offsets and indices. bytes is exact up to 2^53.
 func (s *LookupSpec) bytes() float64 {
 	columns := 0.0
 	for i := range s.Tables {
@@ -54,7 +54,7 @@ func (s *LookupSpec) Check() error {
 	return nil
 }
 
-// CheckTable is Check, and reports a table that the spec does not have.
+// CheckTable is Check and also reports a table that the spec does not have.
 func (s *LookupSpec) CheckTable(table int) error {
 	if table < 0 || table >= len(s.Tables) {
 		return fmt.Errorf("there is no table %d among %d", table, len(s.Tables))
@@ -64,9 +64,11 @@ func (s *LookupSpec) CheckTable(table int) error {
 
 func exbibytes(bytes float64) string { return fmt.Sprintf("%.4g EiB", bytes/math.Exp2(60)) }
 
-// ReserveTables reports that the tables and the lookups of this many trainers do not fit into the
-// available memory together. owners[i] holds tables[i]; trainers is 0 while it is not known. A check
-// of each process alone would pass, and the kernel would kill the last one to touch its pages.
+// ReserveTables returns an error unless the tables and the trainers' lookups
+// fit into the available memory together. owners[i] holds tables[i]; trainers
+// is 0 while the number is unknown. If each process only checked its own share,
+// every check could pass, and the kernel would kill the last process to touch
+// its pages.
 func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trainers int) error {
 	bytes := float64(trainers) * lookups.bytes()
 	for i := range tables {
@@ -82,8 +84,8 @@ func ReserveTables(owners []string, tables []TableSpec, lookups LookupSpec, trai
 	return shm.ReserveTogether(what, bytes)
 }
 
-// NewLookupStore allocates the memory of a trainer's lookups on the heap. It is an error if less memory
-// is available.
+// NewLookupStore allocates the memory of a trainer's lookups on the heap.
+// NewLookupStore returns an error if less memory is available.
 func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
@@ -98,9 +100,10 @@ func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 	}, nil
 }
 
-// Ask sets the bags of the next calls: bag i is indices[offsets[i]:offsets[i+1]]. It copies both. It
-// is an error, and changes nothing, while a call is in flight, if there are more bags or indices
-// than the spec allows, or if the offsets do not cut the indices.
+// Ask sets the bags of the next calls: bag i is
+// indices[offsets[i]:offsets[i+1]]. Ask copies both slices. Ask returns an
+// error, and changes nothing, if a call is in flight, if the bags or indices
+// exceed the spec, or if the offsets are not valid for the indices.
 func (s *LookupStore) Ask(offsets, indices []int64) error {
 	if n := s.calls.Load(); n != 0 {
 		return fmt.Errorf("%s asks for the next bags while it waits for %d calls about the last ones", s.Owner, n)
@@ -118,19 +121,20 @@ func (s *LookupStore) Ask(offsets, indices []int64) error {
 	return nil
 }
 
-// BagsAsked is the number of bags asked.
+// BagsAsked is the number of bags in the last Ask.
 func (s *LookupStore) BagsAsked() int { return len(s.BagOffsets) - 1 }
 
-// Asked counts calls of Ask: links check by it that an update follows its lookup.
+// Asked counts the calls of Ask. Links compare counts to check that an update
+// follows its lookup.
 func (s *LookupStore) Asked() int64 { return s.asked }
 
-// Lend notes that a link has a call in flight; Ask fails until Return.
+// Lend records that a link has a call in flight; Ask fails until Return.
 func (s *LookupStore) Lend() { s.calls.Add(1) }
 
-// Return notes that a link's call has ended.
+// Return records that a link's call has ended.
 func (s *LookupStore) Return() { s.calls.Add(-1) }
 
-// CheckOffsets reports an offset that does not cut so many indices.
+// CheckOffsets reports an offset that is not valid for this many indices.
 func CheckOffsets(offsets []int64, indices int) error {
 	last := int64(0)
 	for i, at := range offsets {
@@ -143,7 +147,7 @@ func CheckOffsets(offsets []int64, indices int) error {
 	return nil
 }
 
-// Close gives the memory back; no link may be open any more.
+// Close frees the memory. The caller must close all links first.
 func (s *LookupStore) Close() error {
 	if s.Segment == nil {
 		return nil

@@ -6,7 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Pieces cover a bucket from its end to its beginning, each element once, and all but the first are whole.
+// Pieces cover a bucket from its end to its beginning and contain each element
+// once. All pieces but the first have full size.
 func TestPiecesCoverABucket(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		elements := rapid.IntRange(1, 9*PieceElements).Draw(t, "elements")

@@ -9,11 +9,12 @@ import (
 type Store struct {
 	Buckets []*tensor.Bucket
 
-	// Segment is what holds them, nil on the heap.
+	// Segment holds the buckets in shared memory; nil if they are on the heap.
 	Segment *shm.Segment
 
-	// Lent are the same buckets with values in the memory of a device, which peers on it may use in
-	// place. They have the rows of Buckets. nil where there are none.
+	// Lent are the same buckets with values in device memory. Peers on the
+	// device may use the values in place. Lent buckets share their rows with
+	// Buckets. Lent is nil if the store lends nothing.
 	Lent []*tensor.Bucket
 }
 
@@ -35,7 +36,8 @@ func (s *Store) Specs() []tensor.BucketSpec {
 	return specs
 }
 
-// Memory is where the values of the buckets lie: the segment, or each bucket's on the heap.
+// Memory returns the memory of the buckets' values: the segment, or one slice
+// per bucket on the heap.
 func (s *Store) Memory() [][]byte {
 	if s.Segment != nil {
 		return [][]byte{s.Segment.Bytes()}
@@ -47,7 +49,7 @@ func (s *Store) Memory() [][]byte {
 	return memory
 }
 
-// Close gives the memory back. Nothing may use a bucket of the store after it.
+// Close frees the memory. Nothing may use the store's buckets afterwards.
 func (s *Store) Close() error {
 	if s.Segment == nil {
 		return nil

@@ -8,34 +8,36 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 )
 
-// Answerer is implemented by a hook, or a Server of gradients, that can compute the result which
-// it leaves in a bucket. psbench comm and the conformance kit compare this answer with the actual
-// result. An ElementwiseServer needs no Answerer: its methods define its answer.
+// Answerer is implemented by a hook, or a Server of gradients, that can predict its own result for
+// a bucket. psbench comm and the conformance kit compare this prediction with the actual result. An
+// ElementwiseServer needs no Answerer: its methods define its answer.
 //
 // psbench calls Answer after each reduction, for every bucket of every batch in order, and calls
-// Reset before each pass. It asks the hook itself, but a separate instance of a server. A part
-// that keeps state from batch to batch must keep a second copy for Answer, with the state of all
-// ranks.
+// Reset before each pass. For a hook, psbench asks the hook itself; for a server, it asks a
+// separate instance. A part that keeps state from batch to batch must keep a second copy of that
+// state for Answer, for all ranks.
 type Answerer interface {
-	// Answer sets answer, which has the bucket's shape and capacity, to the result that x.Rank
-	// finds in its bucket. A relative deviation of 1e-5 counts as equal, since the order of sums
-	// is open. Answer returns ErrNoAnswer if the part does not know the result.
+	// Answer sets answer to the result that x.Rank gets in its bucket. answer has the bucket's shape
+	// and capacity. A relative deviation of 1e-5 counts as equal, since the order of sums is not
+	// fixed. Answer returns ErrNoAnswer if the part does not know the result.
 	Answer(x *Exchange, answer *tensor.Gradient) error
 }
 
 // ErrNoAnswer reports that the expected result of an exchange is unknown.
 var ErrNoAnswer = errors.New("nobody knows the answer")
 
-// Exchange is one reduction of a bucket. An Answerer computes its result.
+// Exchange is one reduction of a bucket, for which an Answerer computes the result.
 type Exchange struct {
 	Batch  int64
 	Bucket tensor.BucketSpec
-	// Gradients are the trainers' inputs. A hook gets those of all trainers by rank, a server those
-	// of its own trainers by position. They are copies and may be overwritten.
+	// Gradients are the trainers' inputs. For a hook, Gradients holds the gradients of all trainers by
+	// rank. For a server, Gradients holds the gradients of the server's own trainers by position.
+	// Gradients are copies and may be overwritten.
 	Gradients []*tensor.Gradient
 	Rank      int // index in Gradients of the trainer whose result is wanted
-	// Partners are the indices in Gradients of the trainers that push to the same server as Rank,
-	// in order. Server sets answer to the server's answer to them; it is nil if that is unknown.
+	// Partners are the indices in Gradients of the trainers that push to the same server as Rank, in
+	// order. Server computes the server's answer to the Partners' pushes and stores the result in
+	// answer. Server is nil if that answer is unknown.
 	Partners []int
 	Server   func(pushed []*tensor.Gradient, answer *tensor.Gradient) error
 }
@@ -63,8 +65,8 @@ func (x *Exchange) Average(answer *tensor.Gradient) error {
 	return err
 }
 
-// PushPull sets answer to the result of comm.PushPuller's PushPull for Rank when all Partners
-// push their Gradients. It returns ErrNoAnswer, wrapped, if the server's answer is unknown.
+// PushPull sets answer to the result that PushPull of comm.PushPuller gives Rank when all Partners
+// push their Gradients. PushPull returns ErrNoAnswer, wrapped, if the server's answer is unknown.
 func (x *Exchange) PushPull(answer *tensor.Gradient) error {
 	if x.Server == nil {
 		return fmt.Errorf("%w of the server", ErrNoAnswer)

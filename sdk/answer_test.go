@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Exchange computes the results of links: over all trainers, or over the trainers of a server.
+// Exchange computes the result of a link over all trainers, or over the trainers of one server.
 func TestExchange(t *testing.T) {
 	dense := tensor.BucketSpec{Elements: 2}
 	sparse := tensor.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}

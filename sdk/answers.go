@@ -9,30 +9,32 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Answers declares the result that a hook leaves in a bucket, or that a server of gradients
-// answers: AnswersMean, AnswersSum, AnswersOwn, a value of AnswersAs, or "" for unknown. psbench
-// plugin check, the conformance kit, psbench comm and --check compare actual results with it.
+// Answers declares the result of a hook or the answer of a gradient server. The value is
+// AnswersMean, AnswersSum, AnswersOwn, a value of AnswersAs, or "" for unknown. psbench plugin
+// check, the conformance kit, psbench comm and --check compare actual results with the declaration.
 type Answers string
 
 const (
-	// AnswersMean is the mean over all trainers. For a server, and for a hook whose only link is
-	// its server, it is the mean over the trainers of that server.
+	// AnswersMean is the mean over all trainers. For a server, and for a hook whose only link is its
+	// server, AnswersMean is the mean over the trainers of that server.
 	AnswersMean Answers = "mean"
 	// AnswersSum is the sum over the same trainers.
 	AnswersSum Answers = "sum"
-	// AnswersOwn leaves the answer to the part, which must be an Answerer.
+	// AnswersOwn means that the part itself predicts its result. The part must be an Answerer.
 	AnswersOwn Answers = "own"
 
 	answersAs = "as "
 )
 
-// AnswersAs returns the Answers of the built-in hook or server with that key.
+// AnswersAs declares that a part gives the same result as the built-in hook or server with this
+// key.
 func AnswersAs(key string) Answers { return Answers(answersAs + key) }
 
-// Answering returns part with a declaration of its result: what a hook leaves in a bucket, or a
-// server of gradients answers. A part whose result is approximate, such as a compressor, declares
-// nothing or is an Answerer. If settings change what the part computes, the declaration must hold
-// for all settings. Answering panics if part cannot answer so.
+// Answering returns part with a declaration of its result: the values that a hook leaves in a
+// bucket, or the answer of a gradient server. A part whose result is approximate, such as a
+// compressor, declares nothing or is an Answerer. If settings change the computation, the
+// declaration must hold for all settings. Answering panics if the declaration is impossible for
+// part.
 func Answering(answers Answers, part Part) Part {
 	part.Answers = answers
 	if err := part.CheckAnswers(); err != nil {
@@ -62,7 +64,8 @@ func (p Part) CheckAnswers() error {
 		string(p.Answers), AnswersMean, AnswersSum, AnswersOwn, answersAs+"KEY", strings.Join(keys, ", "))
 }
 
-// Plain returns the part's Answers, or AnswersMean if it answers as a built-in part that averages.
+// Plain returns the part's Answers. Plain returns AnswersMean if the part answers like a built-in
+// part that averages.
 func (p Part) Plain() Answers {
 	if key, as := strings.CutPrefix(string(p.Answers), answersAs); as && slices.Contains(averaging, key) {
 		return AnswersMean
@@ -70,11 +73,12 @@ func (p Part) Plain() Answers {
 	return p.Answers
 }
 
-// averaging are the keys of built-in hooks and servers that leave the mean in every bucket.
+// averaging lists the keys of the built-in hooks and servers whose result is the mean in every
+// bucket.
 var averaging = []string{"allreduce", "hybrid", "average", "average_batch"}
 
-// Answerer returns an Answerer that follows from the declaration alone. It returns nil if only the
-// part can compute its answer, or if the answer is unknown.
+// Answerer returns an Answerer that follows from the declaration alone. Answerer returns nil if
+// only the part can compute its answer, or if the answer is unknown.
 func (p Part) Answerer() Answerer {
 	switch p.Plain() {
 	case AnswersMean:
@@ -89,7 +93,7 @@ func (p Part) Answerer() Answerer {
 	return nil
 }
 
-// answering is an Answerer of one method.
+// answering is a function that implements Answerer.
 type answering func(x *Exchange, answer *tensor.Gradient) error
 
 // Answer implements Answerer.

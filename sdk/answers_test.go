@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// What a part cannot answer it cannot declare, and the sentence says what it could.
+// Answering refuses an impossible declaration, and the error lists the possible ones.
 func TestAnsweringRefuses(t *testing.T) {
 	hook := NewHook("tested", struct{}{}, func(struct{}, HookEnv) (Hook, error) { return nil, nil })
 	server := NewServer("tested", struct{}{}, func(struct{}, ServerEnv) (Server, error) { return nil, nil })
 	for _, c := range []struct {
 		answers Answers
 		part    Part
-		want    string // of the sentence; "": none
+		want    string // expected error; "" if none
 	}{
 		{AnswersMean, hook, ""},
 		{AnswersSum, server, ""},

@@ -9,13 +9,14 @@ import (
 )
 
 // Criterion is a loss function. Outputs and their gradients lie in the memory of the process's
-// engine, targets in ordinary memory. A criterion whose targets may be numbers is a FloatCriterion.
+// engine, and targets in ordinary memory. A criterion that accepts numeric targets is a
+// FloatCriterion.
 type Criterion interface {
 	// Forward returns the mean loss of a batch. output is [batch, classes]
 	// and must stay unchanged until Backward; targets has one class per row.
 	Forward(output tensor.Tensor, targets []int64) (float64, error)
-	// Backward writes the gradient of that loss with respect to output into
-	// outputGradient, which has output's shape.
+	// Backward writes the gradient of the last loss with respect to output into outputGradient.
+	// outputGradient has output's shape.
 	Backward(outputGradient tensor.Tensor) error
 }
 
@@ -30,13 +31,13 @@ type CriterionEnv struct {
 // TargetKind is the kind of targets that a criterion takes; "" means ClassTargets.
 type TargetKind string
 
-// The kinds of targets. If the data has classes, a criterion of any kind gets classes. With
-// NumberTargets and ShareTargets it treats them as numbers.
+// The kinds of targets. If the data has classes, a criterion of any kind gets the classes. With
+// NumberTargets and ShareTargets, the criterion treats classes as numbers.
 const (
 	ClassTargets       TargetKind = "classes"       // integers from 0
 	NumberTargets      TargetKind = "numbers"       // finite numbers, one for each output
-	ShareTargets       TargetKind = "shares"        // the same, from 0 to 1
-	ProbabilityTargets TargetKind = "probabilities" // a probability of each class, together 1; or classes
+	ShareTargets       TargetKind = "shares"        // finite numbers from 0 to 1, one for each output
+	ProbabilityTargets TargetKind = "probabilities" // a probability for each class, with sum 1; or classes
 )
 
 // TargetKinds lists all kinds of targets.
@@ -50,8 +51,8 @@ func (k TargetKind) OrClasses() TargetKind {
 	return k
 }
 
-// sumTolerance is how far the sum of probabilities may be from 1. It allows for the rounding of
-// float32 and of numbers that were written with three digits.
+// sumTolerance is the maximum deviation of a sum of probabilities from 1. sumTolerance allows for
+// the rounding of float32 and for numbers written with three digits.
 const sumTolerance = 1e-3
 
 // CheckRow returns an error if the targets of one output row are invalid. position is the index of
@@ -60,7 +61,7 @@ func (k TargetKind) CheckRow(row []float32) (position int, err error) {
 	sum := 0.0
 	for i, v := range row {
 		switch {
-		case v-v != 0: // of what is finite it is 0
+		case v-v != 0: // v-v is 0 for every finite v
 			return i, fmt.Errorf("target %v is not finite", v)
 		case k == ShareTargets && !(v >= 0 && v <= 1), k == ProbabilityTargets && !(v >= 0):
 			return i, fmt.Errorf("target %v is not from 0 to 1", v)
@@ -90,12 +91,12 @@ func (k TargetKind) Takes() string {
 // FloatCriterion is a Criterion whose targets may also be numbers. WithTargets declares its part.
 type FloatCriterion interface {
 	Criterion
-	// ForwardFloats is Forward for targets that are numbers, [batch, targets of a row].
+	// ForwardFloats is like Forward, for numeric targets of shape [batch, targets of a row].
 	ForwardFloats(output tensor.Tensor, targets []float32) (float64, error)
 }
 
-// Loss returns the mean loss of a batch. It calls the criterion's ForwardFloats if the targets are
-// numbers, else its Forward.
+// Loss returns the mean loss of a batch. For numeric targets, Loss calls the criterion's
+// ForwardFloats, otherwise Forward.
 func Loss(c Criterion, output tensor.Tensor, b *Batch) (float64, error) {
 	if b.TargetWidth == 0 {
 		return c.Forward(output, b.Targets)

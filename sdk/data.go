@@ -2,41 +2,42 @@ package sdk
 
 import "time"
 
-// Data provides the samples of a run. It lives in a process of its own. That process loads the
-// samples once, validates them against the model, cuts batches in sample order, and partitions
-// the batches among the trainers, round-robin. The last batch may be short, unless the data
+// Data provides the samples of a run. Data lives in a process of its own. The data's process loads
+// the samples once and validates them against the model. The process then cuts batches in sample
+// order and deals them round-robin to the trainers. The last batch may be short, unless the data
 // cuts the batches itself.
 type Data interface {
 	// Load reads or generates all samples.
 	Load() (*Samples, error)
 }
 
-// StreamedData is data that may be larger than memory: psbench reads every trainer's share anew
-// in each epoch. Before training starts, the host reads all data once, to validate and count the
-// samples. Then it calls Load, which returns only the held-out samples: Samples that are empty
-// but for HeldOut. The run's batch size cuts the batches. If samples are missing or invalid in a
-// later reading, the run ends.
+// StreamedData is data that may be larger than memory: psbench reads every trainer's share again in
+// each epoch. Before training starts, the host reads all data once, to validate and count the
+// samples. Then the host calls Load, which returns only the held-out samples: a Samples value that
+// is empty except for HeldOut. The host cuts batches of the run's batch size. If samples are
+// missing or invalid in a later reading, the run ends.
 type StreamedData interface {
 	Data
-	// Open returns a reader that begins at the first training sample. Several readers may be
-	// open at once; all give the same samples in the same order.
+	// Open returns a reader that begins at the first training sample. Several readers may be open at
+	// once. All readers must return the same samples in the same order.
 	Open() (SampleReader, error)
 }
 
-// SampleReader reads samples in order. It serves one goroutine.
+// SampleReader reads samples in order. Only one goroutine may use a SampleReader.
 type SampleReader interface {
-	// Read overwrites b with the next n samples and reuses its storage. It reads fewer only at
-	// the end, and returns io.EOF if no sample is left.
+	// Read overwrites b with the next n samples and reuses its storage. Read reads fewer than n only
+	// at the end, and returns io.EOF if no sample is left.
 	Read(b *Batch, n int) error
-	// Skip passes over the next n samples, or over the remaining ones if they are fewer.
+	// Skip skips the next n samples, or the remaining ones if there are fewer.
 	Skip(n int) error
-	// Origin describes where a value of the last batch came from, as Samples.Origin does.
+	// Origin describes where a value of the last batch came from, like Samples.Origin.
 	Origin(sample, position int) string
 	Close() error
 }
 
-// FittedData is implemented by data that adapts to the run's model, such as generated data. Fit
-// is called once, before Load, with the limits of the model or of the tables that are looked up.
+// FittedData is implemented by data that adapts to the run's model, such as generated data. Fit is
+// called once, before Load. The argument of Fit holds the limits of the model's inputs, or of the
+// tables that trainers look up.
 type FittedData interface {
 	Data
 	Fit(in InputSpec)
@@ -45,25 +46,25 @@ type FittedData interface {
 // Samples is a list of samples in the form of Batch.
 type Samples struct {
 	Batch
-	// Origin describes for error messages where a value of a sample came from, e.g.
-	// "train.csv, line 3, column 7". Positions from 0 are the sample's indices and
-	// then its features, -1 is its first target, -2 the second. Origin may be nil.
+	// Origin describes for error messages where a value of a sample came from, e.g. "train.csv, line
+	// 3, column 7". Positions from 0 count the sample's indices and then its features. Position -1 is
+	// the first target, -2 the second. Origin may be nil.
 	Origin func(sample, position int) string
-	// Batches is the number of samples in each batch, in order, for data that
-	// comes in batches of its own. nil: the run's batch size cuts them.
+	// Batches is the number of samples in each batch, in order, for data that defines its own batches.
+	// If Batches is nil, the run's batch size cuts the samples.
 	Batches []int
-	// HeldOut are the samples on which the model is evaluated after each epoch. No trainer
-	// trains on them. nil: there are none.
+	// HeldOut holds the samples on which the model is evaluated after each epoch. No trainer trains on
+	// the held-out samples. HeldOut is nil if there are none.
 	HeldOut *Samples
 }
 
-// Batch is a list of samples. Each sample is a bag of indices, or a row of numbers, or both. Its
-// targets are one class or more in Targets, or TargetWidth numbers in FloatTargets.
+// Batch is a list of samples. Each sample has a bag of indices, a row of numbers, or both. The
+// targets of a sample are one or more classes in Targets, or TargetWidth numbers in FloatTargets.
 //
 // Bag i is Indices[Offsets[i]:Offsets[i+1]]. Offsets starts at 0 and has one element more than
-// there are samples; it is empty if samples have no bags. The other lists are row-major: Features
-// is [samples, numbers of a sample], Targets [samples, targets of a sample] and FloatTargets
-// [samples, TargetWidth].
+// there are samples; Offsets is empty if samples have no bags. The other lists are row-major.
+// Features is [samples, numbers per sample], Targets is [samples, targets per sample] and
+// FloatTargets is [samples, TargetWidth].
 type Batch struct {
 	Indices  []int64
 	Offsets  []int64
@@ -71,7 +72,7 @@ type Batch struct {
 	Targets  []int64
 	// FloatTargets replaces Targets if targets are numbers.
 	FloatTargets []float32
-	TargetWidth  int // of FloatTargets; 0: targets are classes
+	TargetWidth  int // numbers per sample in FloatTargets; 0 if targets are classes
 }
 
 // Size returns the number of samples.
@@ -88,7 +89,8 @@ func (b *Batch) Size() int {
 // Bag returns the indices of sample i, as a view into b.
 func (b *Batch) Bag(i int) []int64 { return b.Indices[b.Offsets[i]:b.Offsets[i+1]] }
 
-// Append adds one sample that is a bag of indices. All samples need equally many targets.
+// Append adds one sample that is a bag of indices. All samples must have the same number of
+// targets.
 func (b *Batch) Append(bag []int64, targets ...int64) {
 	if len(b.Offsets) == 0 {
 		b.Offsets = append(b.Offsets, 0)
@@ -103,26 +105,26 @@ type DataEnv struct {
 	Seed      uint64 // the run's --torch-seed
 	Trainers  int    // the number of trainers that share the batches
 	BatchSize int    // the run's --batch-size
-	// Timeout bounds every wait for another process, such as the writer of a pipe. It is 0 outside
-	// of a run.
+	// Timeout limits every wait for another process, such as the writer of a pipe. Timeout is 0
+	// outside a run.
 	Timeout time.Duration
-	// Criterion is the key of the run's criterion and Wanted the kind of targets that it takes.
-	// Every criterion accepts classes. If the criterion takes classes or numbers, and all numbers
-	// are classes of the model, psbench converts them to classes.
+	// Criterion is the key of the run's criterion, and Wanted is the kind of targets that the
+	// criterion takes. Every criterion accepts classes. If the criterion takes classes or numbers, and
+	// all numbers are classes of the model, psbench converts them to classes.
 	Criterion string
 	Wanted    TargetKind
-	// Recorder keeps only values that are recorded during a pass: those of Load are lost.
+	// Recorder keeps only values that are recorded during a pass. Values recorded in Load are lost.
 	Recorder *Recorder
 }
 
-// Batches are a rank's share of one epoch: the same batches, in the same order, in every
-// epoch. They serve one goroutine.
+// Batches are a rank's share of one epoch. Every epoch has the same batches in the same order. Only
+// one goroutine may use the Batches.
 type Batches interface {
 	// Len returns the number of batches in an epoch.
 	Len() int
-	// Next returns the next batch; after the last one of an epoch comes the first again.
-	// The batch is read-only memory: writing to it ends the process. It is valid until the next
-	// call. If batches come from the data process, an error is a *comm.WaitError or a
+	// Next returns the next batch. After the last batch of an epoch, Next returns the first batch
+	// again. The batch is read-only memory: writing to it ends the process. The batch is valid until
+	// the next call. If batches come from the data process, an error is a *comm.WaitError or a
 	// *comm.PeerError, unless preprocessing failed.
 	Next() (*Batch, error)
 }

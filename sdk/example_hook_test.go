@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// counter is a hook that has the server reduce every bucket, and counts the bytes it sends there.
+// counter is a hook that lets the server reduce every bucket and counts the bytes that it sends.
 type counter struct {
 	server comm.PushPuller
 	sent   *sdk.Counter
@@ -19,21 +19,22 @@ func newCounter(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 	return &counter{env.Server, env.Recorder.Counter("counter_metric", "sent", "B")}, nil
 }
 
-// Reduce implements sdk.Hook. It returns at once: the trainer waits for the future.
+// Reduce implements sdk.Hook. Reduce returns at once, because the trainer waits for the future.
 func (c *counter) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	c.sent.Add(int64(4 * len(b.Gradient.Values)))
 	return c.server.PushPull(state.Batch(), b)
 }
 
-// Reset implements sdk.Hook: the hook keeps nothing from one pass to the next.
+// Reset implements sdk.Hook. This hook keeps no state from one pass to the next.
 func (c *counter) Reset() {}
 
-// counterPart is what the plugin's main function gives to plugin.Serve. It declares the link that
-// the hook uses, and that buckets end up as those of psbench's own hook rpc do.
+// counterPart is the part that the plugin's main function passes to plugin.Serve. counterPart
+// declares the link that the hook uses. counterPart also declares the same results as psbench's
+// built-in hook rpc.
 var counterPart = sdk.Answering(sdk.AnswersAs("rpc"),
 	sdk.NewHook("counter", struct{}{}, newCounter, sdk.LinkServer))
 
-// halving is a link whose server answers with half the gradient, at once.
+// halving is a link whose server immediately answers with half the gradient.
 type halving struct{}
 
 func (halving) PushPull(_ int64, b *tensor.Bucket) *comm.Future {
@@ -43,8 +44,8 @@ func (halving) PushPull(_ int64, b *tensor.Bucket) *comm.Future {
 	return comm.Completed(nil)
 }
 
-// A hook that counts what it sends. psbench hands it each bucket during the backward pass; here
-// the example does, over a link of its own.
+// This hook counts the bytes that it sends. In a run, psbench hands the hook each bucket during the
+// backward pass. Here, the example calls the hook over a link of its own.
 func ExampleHook() {
 	recorder := &sdk.Recorder{}
 	env := sdk.HookEnv{Trainers: 2, Links: sdk.Links{Server: halving{}}, Recorder: recorder}

@@ -7,12 +7,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// line is a model of one number: y = slope*x + offset.
+// line is a linear model of one input: y = slope*x + offset.
 type line struct {
 	slope, offset     []float32
 	slopeGradient     *tensor.Gradient
 	offsetGradient    *tensor.Gradient
-	inputs, predicted []float32 // of the last Forward
+	inputs, predicted []float32 // inputs and outputs of the last Forward
 }
 
 func newLine(struct{}, sdk.ModelEnv) (sdk.Model, error) { return &line{}, nil }
@@ -25,14 +25,14 @@ func (l *line) Parameters() []sdk.ParameterSpec {
 // Inputs implements sdk.Model.
 func (l *line) Inputs() sdk.InputSpec { return sdk.InputSpec{Features: 1, Classes: 1, Outputs: 1} }
 
-// Bind implements sdk.Model: the trainer owns parameters and gradients.
+// Bind implements sdk.Model. The trainer owns parameters and gradients.
 func (l *line) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	l.slope, l.offset = values[0].Data, values[1].Data
 	l.slopeGradient, l.offsetGradient = gradients[0], gradients[1]
 	return nil
 }
 
-// Initialize implements sdk.Model: every pass begins from the same line.
+// Initialize implements sdk.Model. Every pass begins with the same line.
 func (l *line) Initialize(uint64) { l.slope[0], l.offset[0] = 1, 0 }
 
 // Forward implements sdk.Model.
@@ -44,8 +44,8 @@ func (l *line) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return tensor.Tensor{Shape: []int{b.Size(), 1}, Data: l.predicted}, nil
 }
 
-// Backward implements sdk.Model. The offset's gradient is ready first, so it is emitted first: its
-// reduction overlaps the rest.
+// Backward implements sdk.Model. The offset's gradient is ready first, so it is emitted first and
+// its reduction overlaps the rest.
 func (l *line) Backward(up tensor.Tensor, emit func(parameter int)) error {
 	l.slopeGradient.Values[0], l.offsetGradient.Values[0] = 0, 0
 	for _, d := range up.Data {
@@ -59,11 +59,11 @@ func (l *line) Backward(up tensor.Tensor, emit func(parameter int)) error {
 	return nil
 }
 
-// linePart is what the plugin's main function gives to plugin.Serve.
+// linePart is the part that the plugin's main function passes to plugin.Serve.
 var linePart = sdk.NewModel("line", struct{}{}, newLine)
 
-// A model: a line through the samples. A trainer owns its parameters and gradients; here the
-// example does.
+// This model fits a line to the samples. In a run, a trainer owns its parameters and gradients.
+// Here, the example owns parameters and gradients.
 func ExampleModel() {
 	built, err := linePart.Build([]byte("{}"), sdk.ModelEnv{MaxBatch: 2, Threads: 1})
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A part finds its series, counters and gauges when it is built and records in them during the
-// pass. psbench gives the part a recorder and reads it; here the example does both.
+// A part gets its series, counters and gauges when it is built, and records in them during the
+// pass. In a run, psbench provides the recorder and reads it. Here, the example does both.
 func ExampleRecorder() {
 	recorder := &sdk.Recorder{}
 	choosing := recorder.Series("topk_metric", "choosing")

@@ -14,23 +14,23 @@ func newAverage(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
 	return average{env.Trainers}, nil
 }
 
-// Combine implements sdk.ElementwiseServer: it adds.
+// Combine implements sdk.ElementwiseServer. Combine adds gradients.
 func (a average) Combine(sum []float32, others [][]float32) {
 	for _, other := range others {
 		vec.Add(sum, other)
 	}
 }
 
-// Finish implements sdk.ElementwiseServer: it divides by the number of trainers.
+// Finish implements sdk.ElementwiseServer. Finish divides the sum by the number of trainers.
 func (a average) Finish(sum []float32) { vec.Scale(1/float32(a.trainers), sum) }
 
-// averagePart is what the plugin's main function gives to plugin.Serve. It declares what the server
-// answers, so that psbench can check it.
+// averagePart is the part that the plugin's main function passes to plugin.Serve. averagePart
+// declares the server's answer, so that psbench can check it.
 var averagePart = sdk.Answering(sdk.AnswersMean,
 	sdk.NewElementwiseServer("mean", sdk.OnArrival, struct{}{}, newAverage))
 
-// A server that averages. psbench builds it with the run's settings and calls it as gradients
-// arrive; here the example does.
+// This server averages gradients. In a run, psbench builds the server with the run's settings and
+// calls the server as gradients arrive. Here, the example does both.
 func ExampleElementwiseServer() {
 	built, err := averagePart.Build([]byte("{}"), sdk.ServerEnv{Trainers: 3})
 	if err != nil {

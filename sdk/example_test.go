@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/sdk/plugintest"
 )
 
-// The parts of the examples keep the contracts of their kinds.
+// The parts in the examples obey the contracts of their kinds.
 func TestPartsOfExamplesKeepTheirContracts(t *testing.T) {
 	for _, part := range []sdk.Part{averagePart, counterPart, linePart} {
 		t.Run(part.Key, func(t *testing.T) { plugintest.Check(t, part) })

@@ -5,23 +5,25 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Hook reduces gradient buckets: it decides which link carries which bucket. The host builds it
-// after the buckets are planned and its links are joined. In each pass the host calls Reset once,
-// then Reduce for every bucket of every iteration.
+// Hook reduces gradient buckets. Hook decides which link carries which bucket. The host builds the
+// hook after the buckets are planned and the links are connected. In each pass the host calls Reset
+// once, then Reduce for every bucket of every iteration.
 type Hook interface {
-	// Reduce starts the reduction of b and returns a future that is done once
-	// b.Gradient holds the reduced gradient. It is called during the trainer's
-	// backward pass, in bucket order, one call at a time. It should not block, unless the hook
-	// blocks on purpose: it runs on the trainer's goroutine or, where gradients are staged, on
-	// another one. b lies in ordinary memory, whatever the engine. If the hook is declared by
-	// Carrying, the values of b may lie where Go must not touch them.
+	// Reduce starts the reduction of b. The future of Reduce completes once b.Gradient holds the
+	// reduced gradient. The host calls Reduce during the trainer's backward pass, in bucket order, one
+	// call at a time.
 	//
-	// The hook must account for each operation that it starts on a link: it returns the operation's
-	// future or a future that waits for it, or it waits itself, before it starts the next operation on
-	// that bucket and link. An operation that the hook forgets ends the run.
+	// Reduce should return quickly, unless the hook blocks on purpose. Reduce runs on the trainer's
+	// goroutine or, if gradients are staged, on another goroutine. b lies in ordinary memory, even if
+	// the engine has memory of its own. If Carrying declares the hook, the values of b may lie in
+	// memory that Go must not access.
+	//
+	// The hook must account for each operation that it starts on a link. The hook may return the
+	// operation's future or a future that waits for it. Or the hook may wait itself, before it starts
+	// the next operation on the same bucket and link. An operation that the hook forgets ends the run.
 	Reduce(state HookState, b *tensor.Bucket) *comm.Future
-	// Reset forgets all state of earlier passes, such as error feedback or momentum, so that
-	// every pass begins alike. It is called before each pass, the first one included, when no
+	// Reset clears all state of earlier passes, such as error feedback or momentum, so that every pass
+	// begins in the same state. Reset is called before each pass, including the first one, while no
 	// bucket is being reduced.
 	Reset()
 }
@@ -34,12 +36,12 @@ type HookState interface {
 	Key(bucket int) Key
 }
 
-// Links are the links of a rank's hook. A link that the hook does not declare is nil.
+// Links are the links of a rank's hook. Links that the hook does not declare are nil.
 type Links struct {
-	// Server reduces by push and pull.
+	// Server reduces buckets by push and pull.
 	Server comm.PushPuller
-	// Group is the trainers' process group. Default is a second group of the
-	// same members, for hooks that run a collective beside it.
+	// Group is the trainers' process group. Default is a second group of the same members, for hooks
+	// that run two collectives at once.
 	Group   comm.Group
 	Default comm.Group
 }
@@ -48,9 +50,8 @@ type Links struct {
 type HookEnv struct {
 	Rank     int
 	Name     string
-	Trainers int // of the run, the world size: members of Group
-	// Buckets are the buckets that the hook will reduce, in order of their index, with their
-	// capacities.
+	Trainers int // world size: number of trainers in the run, and members of Group
+	// Buckets are the buckets that the hook will reduce, by index, with their capacities.
 	Buckets []tensor.BucketSpec
 	Seed    uint64 // the run's --torch-seed
 	Links

@@ -3,7 +3,7 @@ package sdk
 // Kind is the kind of a part.
 type Kind string
 
-// The kinds that a plugin can provide in a process of its own.
+// The kinds of parts that a plugin can provide in a process of its own.
 const (
 	KindServer    Kind = "server"
 	KindTrainer   Kind = "trainer"
@@ -13,8 +13,8 @@ const (
 	KindModel     Kind = "model"
 )
 
-// The in-trainer kinds. Their parts take live objects of a trainer, so they are compiled into the
-// plugin that provides the trainer. The trainer chooses among them by key.
+// The in-trainer kinds. Parts of these kinds use live objects of a trainer, so they are compiled
+// into the plugin that provides the trainer. The trainer chooses its parts of these kinds by key.
 const (
 	KindDDPModel       Kind = "ddp_model"
 	KindHookState      Kind = "hook_state"
@@ -25,7 +25,7 @@ const (
 // Service is the service that a server offers and a trainer needs.
 type Service string
 
-// The services. A run's servers must offer the service that its trainers need.
+// The services. A run's servers must offer the service that the run's trainers need.
 const (
 	ServiceGradients  Service = "gradients"  // push gradients, pull reduced gradients
 	ServiceTables     Service = "tables"     // look up and update rows of embedding tables
@@ -35,7 +35,7 @@ const (
 // Link is a link that a hook uses.
 type Link string
 
-// The links of a hook. It finds them in HookEnv.Links.
+// The links of a hook. A hook finds its links in HookEnv.Links.
 const (
 	LinkServer  Link = "server"  // push and pull with the trainer's server
 	LinkGroup   Link = "group"   // the group of all trainers

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/internal/packed"
 )
 
-// Key names one measurement within its series: {batch},{bucket} or
-// {epoch},{index}, as the series documents.
+// Key identifies one measurement within its series. A key is {batch},{bucket} or {epoch},{index},
+// as the series documents.
 type Key struct{ A, B int64 }
 
 func (k Key) String() string {
@@ -21,25 +21,25 @@ type Measurement struct {
 	DurationNS int64
 }
 
-// Series is the list of measurements with one metric type and name. Each takes 4 to 8 bytes, or up
-// to 12 if it starts seconds after the one before it.
+// Series is the list of measurements with one metric type and name. Each measurement takes 4 to 8
+// bytes, or up to 12 if it starts seconds after the previous one.
 type Series struct {
 	declared     // Type and Name
 	measurements packed.List[packed.Measurement]
 }
 
-// Record adds one measurement with start and end in ns of comm.Now. It reuses the storage of
-// earlier passes, so it allocates only in a pass that needs more.
+// Record adds one measurement with start and end in ns of comm.Now. Record reuses the storage of
+// earlier passes, so it allocates only if a pass needs more.
 func (s *Series) Record(key Key, startNS, endNS int64) {
 	s.mu.Lock()
 	s.measurements.Add(packed.Measurement{A: key.A, B: key.B, StartNS: startNS, DurationNS: endNS - startNS})
 	s.mu.Unlock()
 }
 
-// Observe records a finished operation; it makes Series a comm.Observer.
+// Observe records a finished operation. Through Observe, Series implements comm.Observer.
 func (s *Series) Observe(a, b, startNS, endNS int64) { s.Record(Key{a, b}, startNS, endNS) }
 
-// Each calls f with the measurements in the order in which they were recorded.
+// Each calls f for each measurement, in the order of recording.
 func (s *Series) Each(f func(Measurement)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,8 @@ type Snapshot struct {
 
 func (s *Series) snapshot() Snapshot { return Snapshot{s.Type, s.Name, s.measurements.Snapshot()} }
 
-// Each calls f with the measurements in the order in which they were recorded.
+// Each calls f for each measurement, in the order of recording.
 func (s *Snapshot) Each(f func(Measurement)) { each(&s.measurements, f) }
 
-// Chunks returns the measurements in the form in which psbench sends them to the core.
+// Chunks returns the measurements in the form that psbench sends to the core.
 func (s *Snapshot) Chunks() []packed.Chunk[packed.Measurement] { return s.measurements.Chunks() }

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// many measurements need several chunks of storage.
+// many is a number of measurements that needs several chunks of storage.
 const many = 20_000
 
 func TestRecorderKeepsOrder(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRecorderIsConcurrent(t *testing.T) {
 		})
 	}
 	group.Wait()
-	next := make([]int64, writers) // each writer's records are all there and in its order
+	next := make([]int64, writers) // each writer's records must be complete and in order
 	r.Series("type", "name").Each(func(m Measurement) {
 		if m.Key.B != next[m.Key.A] {
 			t.Fatalf("writer %d's record %d comes where %d is due", m.Key.A, m.Key.B, next[m.Key.A])
@@ -78,10 +78,10 @@ func TestRecorderIsConcurrent(t *testing.T) {
 	}
 }
 
-// BenchmarkRecordPair is what one measurement costs: two stamps and a record.
+// BenchmarkRecordPair measures the cost of one measurement: two clock readings and a record.
 func BenchmarkRecordPair(b *testing.B) {
 	s := (&Recorder{}).Series("type", "name")
-	for i := range b.N { // the storage of a pass like this one
+	for i := range b.N { // first allocate the storage for a pass of this length
 		s.Record(Key{A: int64(i)}, 0, 0)
 	}
 	s.reset()
@@ -106,8 +106,8 @@ func BenchmarkRecordPair(b *testing.B) {
 	}
 }
 
-// Snapshots of a recorder that goes on recording are of one moment: a series that is
-// recorded after another one never is further.
+// Snapshots are consistent while recording continues. A goroutine records in one series and then in
+// another, so no snapshot may have more records in the second series than in the first.
 func TestSnapshotsAreOfOneMoment(t *testing.T) {
 	r := &Recorder{}
 	first, second := r.Series("a", "first"), r.Series("a", "second")
@@ -137,7 +137,7 @@ func TestSnapshotsAreOfOneMoment(t *testing.T) {
 	group.Wait()
 }
 
-// A measurement takes less than 16 bytes of a rank's memory, with all that belongs to it.
+// A measurement takes less than 16 bytes of a rank's memory, overhead included.
 func TestMemoryOfARecorder(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
@@ -150,7 +150,7 @@ func TestMemoryOfARecorder(t *testing.T) {
 	const iterations = 250_000
 	at := int64(1e15)
 	for i := range int64(iterations) {
-		start, vary := at, i*7919%4096 // ns, as scattered as measured ones are
+		start, vary := at, i*7919%4096 // ns, scattered like real measurements
 		for part, name := range []string{"forward", "backward", "communication", "optimizer"} {
 			ns := 200_000 + int64(part)*10_000 + vary*vary%100_000
 			r.Series("iteration_metric", name).Record(Key{i / 10, i % 10}, at, at+ns)
@@ -164,8 +164,8 @@ func TestMemoryOfARecorder(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// However many things are recorded, each is found at once: with a search through all of them this
-// test would take minutes.
+// Finding a series takes constant time, however many there are. With a linear search, this test
+// would take minutes.
 func TestManySeriesAreFound(t *testing.T) {
 	r := &Recorder{}
 	const number = 100_000

@@ -9,15 +9,15 @@ import (
 	"github.com/psbench/psbench/internal/packed"
 )
 
-// Counter is a sum that only grows, such as bytes sent or rows dropped. Every pass begins at 0.
+// Counter is a sum that only grows, such as bytes sent or rows dropped. Every pass starts at 0.
 type Counter struct {
 	declared           // Type, Name and Unit
-	recorder *Recorder // keeps the first mistake
+	recorder *Recorder // stores the first error
 	value    int64
 }
 
 // Add adds n, which must be at least 0. The sum must stay at most 2^53. If n breaks one of these
-// rules, Add leaves the sum unchanged and Recorder.Err reports the mistake.
+// rules, Add leaves the sum unchanged, and Recorder.Err reports the error.
 func (c *Counter) Add(n int64) {
 	if n < 0 {
 		c.negative(n)
@@ -60,22 +60,22 @@ type Count struct {
 
 func (c *Counter) snapshot() Count { return Count{c.Head, c.value} }
 
-// Gauge is a list of observed numbers, each with a Key: the staleness of a push, the norm of a
-// gradient, a ratio. Each takes 2 to 9 bytes.
+// Gauge is a list of observed numbers, each with a Key, such as the staleness of a push, the norm
+// of a gradient or a ratio. Each number takes 2 to 9 bytes.
 type Gauge struct {
 	declared     // Type, Name and Unit
 	observations packed.List[packed.Observation]
 }
 
-// Record adds one number, which may be NaN or infinite. It reuses the storage of earlier passes,
-// so it allocates only in a pass that needs more.
+// Record adds one number, which may be NaN or infinite. Record reuses the storage of earlier
+// passes, so it allocates only if a pass needs more.
 func (g *Gauge) Record(key Key, value float64) {
 	g.mu.Lock()
 	g.observations.Add(packed.Observation{A: key.A, B: key.B, Value: value})
 	g.mu.Unlock()
 }
 
-// Each calls f with the observations in the order in which they were recorded.
+// Each calls f for each observation, in the order of recording.
 func (g *Gauge) Each(f func(Key, float64)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -96,24 +96,24 @@ type Observations struct {
 	observations packed.List[packed.Observation]
 }
 
-// Each calls f with the observations in the order in which they were recorded.
+// Each calls f for each observation, in the order of recording.
 func (o *Observations) Each(f func(Key, float64)) { eachObservation(&o.observations, f) }
 
-// Chunks returns the observations in the form in which psbench sends them to the core.
+// Chunks returns the observations in the form that psbench sends to the core.
 func (o *Observations) Chunks() []packed.Chunk[packed.Observation] { return o.observations.Chunks() }
 
 func (g *Gauge) snapshot() Observations {
 	return Observations{g.Head, g.observations.Snapshot()}
 }
 
-// Histogram counts values in buckets. Its memory does not grow with the number of values. It keeps
-// neither their order nor keys.
+// Histogram counts values in buckets. The memory of a Histogram does not grow with the number of
+// values. Histogram does not store keys or the order of values.
 type Histogram struct {
 	declared // Type, Name and Unit
 	of       metric.Histogram
 }
 
-// Record counts a value. NaN has a count of its own and belongs to no bucket.
+// Record counts a value. NaN is counted separately and belongs to no bucket.
 func (h *Histogram) Record(value float64) {
 	bucket, nan := h.of.Bucket(value), math.IsNaN(value)
 	h.mu.Lock()
@@ -125,7 +125,7 @@ func (h *Histogram) Record(value float64) {
 	h.mu.Unlock()
 }
 
-// Counts returns a copy of the buckets' counts, in ascending order of their bounds.
+// Counts returns a copy of the counts of all buckets, in ascending order of bounds.
 func (h *Histogram) Counts() []int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -62,7 +62,7 @@ func TestNumbersAreKeptUntilReset(t *testing.T) {
 	}
 }
 
-// Nothing is allocated in the steady state, of anything that is recorded.
+// In the steady state, recording a number of any kind allocates nothing.
 func TestRecordingNumbersAllocatesNothing(t *testing.T) {
 	r := &Recorder{}
 	c, g, h := r.Counter("a", "c", "B"), r.Gauge("a", "g", "1"), r.Histogram("a", "h", "1", 1, 2, 4, 8)
@@ -75,13 +75,13 @@ func TestRecordingNumbersAllocatesNothing(t *testing.T) {
 		}
 	}
 	pass()
-	reset := testing.AllocsPerRun(5, r.Reset) // a list of what to reset
+	reset := testing.AllocsPerRun(5, r.Reset) // the list of metrics to reset
 	if n := testing.AllocsPerRun(5, pass); n > reset {
 		t.Errorf("a second pass allocates %v times beside its reset", n-reset)
 	}
 }
 
-// What cannot be recorded is one sentence, and harms nobody.
+// An invalid value gives an error of one sentence and does not affect other values.
 func TestWhatCannotBeRecorded(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	for want, declare := range map[string]func(r *Recorder){
@@ -187,7 +187,7 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 	}
 }
 
-// Snapshots of a recorder that goes on recording are of one moment, whatever it records.
+// Snapshots of every kind of metric are consistent while recording continues.
 func TestNumbersOfOneMoment(t *testing.T) {
 	const many = 2000
 	r := &Recorder{}

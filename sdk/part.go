@@ -14,45 +14,46 @@ type Part struct {
 	Kind     Kind
 	Key      string
 	Settings []Setting
-	// Serves is the service of a server, Needs the service that a trainer needs, and Links are the
-	// links that a hook uses.
+	// Serves is the service that a server offers, and Needs is the service that a trainer needs. Links
+	// are the links that a hook uses.
 	Serves Service
 	Needs  Service
 	Links  []Link
-	// Carries reports that a hook only hands buckets to its links and touches no values. So the
+	// Carries reports that a hook only passes buckets to its links and accesses no values. So the
 	// buckets may lie in the memory of a device. See Carrying.
 	Carries bool
-	// Timing says when an ElementwiseServer combines gradients. It is 0 for all other parts.
+	// Timing says when an ElementwiseServer combines gradients. Timing is 0 for all other parts.
 	Timing Timing
-	// Computes names the computation of an ElementwiseServer in its metric: "average" gives
-	// "average computation". The default is the key.
+	// Computes names the computation of an ElementwiseServer in its metric: "average" gives "average
+	// computation". If Computes is empty, the part's key is used.
 	Computes string
 	// Answers declares the result of a hook or of a server of gradients; see Answering.
 	Answers Answers
 	// Adds reports that Combine of an ElementwiseServer only adds; see Adding.
 	Adds bool
-	// Asynchronous reports that a server may answer a trainer before all trainers have pushed; see
-	// the function Asynchronous. Quorum names the setting that decides it; see WithQuorum.
+	// Asynchronous reports that a server may answer a trainer before all trainers have pushed; see the
+	// function Asynchronous. Quorum names the setting that decides whether the server does; see
+	// WithQuorum.
 	Asynchronous bool
 	Quorum       string
 	// RanksDiffer reports that trainers may end with unequal parameters; see the function RanksDiffer.
 	RanksDiffer bool
 	// Targets is the kind of targets that a criterion takes; see WithTargets.
 	Targets TargetKind
-	// Stochastic reports that a model draws random numbers. SmallestBatch is how many samples a
-	// model needs in a batch; 0 means 1. See the functions Stochastic and SmallestBatch.
+	// Stochastic reports that a model draws random numbers. SmallestBatch is the minimum number of
+	// samples in a batch; 0 means 1. See the functions Stochastic and SmallestBatch.
 	Stochastic    bool
 	SmallestBatch int
-	// Protocol reports that psbench calls the part by the frames of docs/protocol.md, in a process
-	// beside one of psbench's. That holds for parts in other languages, not for parts in Go.
+	// Protocol reports that psbench calls the part by the frames of docs/protocol.md, in a companion
+	// process. Protocol is set for parts in other languages, not for parts in Go.
 	Protocol bool
 
 	build func(settings []byte, env any) (any, error)
 }
 
-// Build makes the part from settings, a JSON object, and the environment of its kind, such as
-// ServerEnv for a Server. psbench calls it, and tests may. A part of an in-trainer kind cannot be
-// built.
+// Build builds the part. settings is a JSON object, and env is the environment of the part's kind,
+// such as ServerEnv for a Server. psbench calls Build, and tests may call it too. A part of an
+// in-trainer kind cannot be built.
 func (p Part) Build(settings []byte, env any) (any, error) {
 	if p.build == nil {
 		return nil, fmt.Errorf("%s %s is compiled into its trainer and cannot be built alone", p.Kind, p.Key)
@@ -60,8 +61,9 @@ func (p Part) Build(settings []byte, env any) (any, error) {
 	return p.build(settings, env)
 }
 
-// Around returns a copy of p that is built by build. build gets the environment of the part's kind
-// and inner, which builds p itself. So it can change the environment and wrap the part.
+// Around returns a copy of p that is built by the function build. The function build gets the
+// environment of the part's kind, and inner, which builds p itself. So the function build can
+// change the environment and wrap the part.
 func (p Part) Around(build func(env any, inner func(env any) (any, error)) (any, error)) Part {
 	inner := p.build
 	p.build = func(settings []byte, env any) (any, error) {
@@ -86,17 +88,17 @@ func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P
 	}
 }
 
-// mistake panics: a wrong declaration is a mistake in the plugin's source.
+// mistake panics, because a wrong declaration is a bug in the plugin's source.
 func mistake(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// NewServer declares a server of gradients. defaults is a struct of the server's settings with
-// their default values. The json tags of its fields name the settings, the doc tags describe them.
+// NewServer declares a server of gradients. defaults is a struct with the server's settings and
+// their default values. The json tags of its fields name the settings; the doc tags describe them.
 func NewServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
 	return newServer(key, ServiceGradients, defaults, build)
 }
 
-// NewElementwiseServer declares a server of gradients that the host runs on blocks of gradients
-// and measures. See NewServer for defaults.
+// NewElementwiseServer declares a server of gradients whose methods the host calls on blocks of
+// gradients and measures. See NewServer for defaults.
 func NewElementwiseServer[S any](
 	key string, timing Timing, defaults S, build func(S, ServerEnv) (ElementwiseServer, error),
 ) Part {
@@ -108,9 +110,9 @@ func NewElementwiseServer[S any](
 	return part
 }
 
-// Adding declares that Combine of an elementwise server only adds. With --aggregate, psbench then adds
-// up the gradients of a host's trainers and pushes their sum instead. Combine gets fewer gradients
-// in this case, but ServerEnv.Trainers still counts all trainers.
+// Adding declares that Combine of an elementwise server only adds. With --aggregate, psbench then
+// sums the gradients of the trainers on each host and pushes the sum. Combine then gets fewer
+// gradients, but ServerEnv.Trainers still counts all trainers.
 func Adding(server Part) Part {
 	if server.Timing == 0 {
 		mistake("%s %s cannot be declared to add, which only an ElementwiseServer can", server.Kind, server.Key)
@@ -119,18 +121,19 @@ func Adding(server Part) Part {
 	return server
 }
 
-// NewParameterServer declares a server of parameters, which gets the run's model and
-// answers gradients with updated parameters. See NewServer for defaults.
+// NewParameterServer declares a server of parameters. A server of parameters gets the run's model
+// and answers gradients with updated parameters. See NewServer for defaults.
 func NewParameterServer[S any](key string, defaults S, build func(S, ServerEnv) (Server, error)) Part {
 	return newServer(key, ServiceParameters, defaults, build)
 }
 
 // Asynchronous declares that a server of gradients or parameters may answer a push before all of
-// its trainers have pushed the same batch. Its trainers then run independently: they may have
-// unequally many batches, and in a pass of a given time each stops by its own clock. So one trainer
-// may push a batch that others never push. If the server waits for some trainers, as a
-// stale-synchronous one does for the slowest, it must be an Expecter to know which trainers
-// have no batches left.
+// its trainers have pushed the same batch. The trainers then run independently. The trainers may
+// have different numbers of batches. In a pass of a given time, each trainer stops by its own
+// clock. So one trainer may push a batch that others never push.
+//
+// If the server waits for some trainers, as a stale-synchronous server waits for the slowest, the
+// server must be an Expecter. The server then knows which trainers have no batches left.
 func Asynchronous(server Part) Part {
 	if server.Kind != KindServer || server.Serves == ServiceTables || server.Timing != 0 {
 		mistake("%s %s cannot be asynchronous, which only a Server can", server.Kind, server.Key)
@@ -139,21 +142,21 @@ func Asynchronous(server Part) Part {
 	return server
 }
 
-// WithQuorum declares that the given setting is the number of trainers for which a server waits; 0
+// WithQuorum declares that the named setting is the number of trainers for which a server waits; 0
 // means all. A server that waits for fewer trainers than it has is asynchronous.
 func WithQuorum(setting string, server Part) Part {
 	if !slices.ContainsFunc(server.Settings, func(s Setting) bool { return s.Name == setting && s.Type == "integer" }) {
 		mistake("%s %s has no setting %s, an integer", server.Kind, server.Key, setting)
 	}
-	Asynchronous(server) // which it may be
+	Asynchronous(server) // panics unless the server may be asynchronous
 	server.Quorum = setting
 	return server
 }
 
 // RanksDiffer declares that a hook, server, trainer or model may leave the trainers with unequal
-// parameters, as gossip and local steps between averages do. Without this declaration psbench warns
-// if trainers exchange gradients and end a pass with unequal parameters. A hook without links and an
-// asynchronous server do not need it.
+// parameters. Examples are gossip, and local steps between averages. Without this declaration,
+// psbench warns if trainers exchange gradients but end a pass with unequal parameters. A hook
+// without links and an asynchronous server do not need the declaration.
 func RanksDiffer(part Part) Part {
 	switch part.Kind {
 	case KindHook, KindServer, KindTrainer, KindModel:
@@ -175,14 +178,14 @@ func newServer[S, E, P any](key string, serves Service, defaults S, build func(S
 	return part
 }
 
-// NewTrainer declares a trainer whose gradients are reduced, by servers of gradients if the run
-// has any. See NewServer for defaults.
+// NewTrainer declares a trainer whose gradients are reduced. If the run has servers, they must be
+// servers of gradients. See NewServer for defaults.
 func NewTrainer[S any](key string, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
 	return newTrainer(key, ServiceGradients, defaults, build)
 }
 
-// NewTableTrainer declares a trainer that looks rows up in servers of tables. It must be an
-// InputPlanner. See NewServer for defaults.
+// NewTableTrainer declares a trainer that looks up rows in servers of tables. The trainer must be
+// an InputPlanner. See NewServer for defaults.
 func NewTableTrainer[S any](key string, defaults S, build func(S, TrainerEnv) (Trainer, error)) Part {
 	return newTrainer(key, ServiceTables, defaults, build)
 }
@@ -199,17 +202,17 @@ func newTrainer[S any](key string, needs Service, defaults S, build func(S, Trai
 	return part
 }
 
-// NewHook declares a hook and the links that it uses; a hook that does not communicate has none.
-// psbench joins only these links. They connect trainers, and connected trainers run equally many
-// batches. See NewServer for defaults.
+// NewHook declares a hook and the links that it uses. A hook that does not communicate has no
+// links. psbench connects only these links. Links connect trainers, and connected trainers run the
+// same number of batches. See NewServer for defaults.
 func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error), links ...Link) Part {
 	part := newPart(KindHook, key, defaults, build)
 	part.Links = links
 	return part
 }
 
-// Carrying declares that a hook only hands buckets to its links and touches no values. Its buckets
-// may then lie in the memory of a device.
+// Carrying declares that a hook only passes buckets to its links and accesses no values. The hook's
+// buckets may then lie in the memory of a device.
 func Carrying(hook Part) Part {
 	if hook.Kind != KindHook || len(hook.Links) == 0 {
 		mistake("%s %s carries nothing: only a hook with links can", hook.Kind, hook.Key)
@@ -223,8 +226,8 @@ func NewCriterion[S any](key string, defaults S, build func(S, CriterionEnv) (Cr
 	return newPart(KindCriterion, key, defaults, build)
 }
 
-// WithTargets declares the kind of targets that a FloatCriterion takes. Without it a criterion takes
-// classes.
+// WithTargets declares the kind of targets that a FloatCriterion takes. A criterion without this
+// declaration takes classes.
 func WithTargets(kind TargetKind, criterion Part) Part {
 	if criterion.Kind != KindCriterion || !slices.Contains(TargetKinds, kind) {
 		mistake("%s %s cannot take %q as targets, which is for criteria and one of %q", criterion.Kind, criterion.Key,
@@ -244,12 +247,12 @@ func NewModel[S any](key string, defaults S, build func(S, ModelEnv) (Model, err
 	return newPart(KindModel, key, defaults, build)
 }
 
-// InTrainer declares a key of an in-trainer kind. The trainer of the same plugin makes the part.
+// InTrainer declares a key of an in-trainer kind. The trainer in the same plugin builds the part.
 func InTrainer(kind Kind, key string) Part { return Part{Kind: kind, Key: key} }
 
-// Stochastic declares that a model draws random numbers, as dropout does, so that its outputs and
-// gradients for the same batch differ each time. Initialize must restart the model's random numbers:
-// the conformance kit calls it before each comparison.
+// Stochastic declares that a model draws random numbers, for example for dropout. The model's
+// outputs and gradients for the same batch then differ each time. Initialize must restart the
+// model's random numbers, because the conformance kit calls Initialize before each comparison.
 func Stochastic(model Part) Part {
 	if model.Kind != KindModel {
 		mistake("%s %s cannot be stochastic, which only a Model can", model.Kind, model.Key)
@@ -258,8 +261,9 @@ func Stochastic(model Part) Part {
 	return model
 }
 
-// SmallestBatch declares how many samples a model needs in a batch, such as 2 with batch
-// normalization. psbench refuses a smaller --batch-size. The data's last batch may still be smaller.
+// SmallestBatch declares the minimum number of samples that a model needs in a batch, such as 2 for
+// batch normalization. psbench refuses a smaller --batch-size. The data's last batch may still be
+// smaller.
 func SmallestBatch(samples int, model Part) Part {
 	if model.Kind != KindModel || samples < 1 {
 		mistake("%s %s cannot have a smallest batch of %d: only a Model can, of 1 sample or more", model.Kind,

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A timing that is none would leave gradients out.
+// An elementwise server needs a valid timing. With an invalid timing, the server would leave
+// gradients out.
 func TestElementwiseServersHaveATiming(t *testing.T) {
 	for timing, want := range map[Timing]bool{OnArrival: true, OnLastArrival: true, 0: false, 7: false} {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {
@@ -26,7 +27,7 @@ func TestElementwiseServersHaveATiming(t *testing.T) {
 	}
 }
 
-// Only a server that is handed pushes can answer some of them before others.
+// Only a server that gets the pushes themselves can answer some of them early.
 func TestAsynchronousIsForServersOfPushes(t *testing.T) {
 	pushes := func(struct{}, ServerEnv) (Server, error) { return nil, nil }
 	for i, c := range []struct {
@@ -53,7 +54,7 @@ func TestAsynchronousIsForServersOfPushes(t *testing.T) {
 	}
 }
 
-// Only an elementwise server combines, and so adds.
+// Only elementwise servers have Combine, so only they can be declared by Adding.
 func TestAddingIsForElementwiseServers(t *testing.T) {
 	for i, c := range []struct {
 		part Part
@@ -77,7 +78,7 @@ func TestAddingIsForElementwiseServers(t *testing.T) {
 	}
 }
 
-// A quorum is a setting that the server has, and a count.
+// A quorum must name an integer setting of the server.
 func TestQuorumIsASetting(t *testing.T) {
 	type settings struct {
 		Size  int    `json:"size" doc:"a count"`

@@ -9,16 +9,16 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Recorder holds the values that one process records in a pass: series of durations, counters,
-// gauges and histograms, each under a type and a name. A part gets them once, at set-up, and keeps
-// them. All methods of the Recorder and of its metrics are safe for concurrent use. A type or name
-// has 1 to 100 letters, digits and signs, but no comma.
+// Recorder holds the values that one process records in a pass. The metrics are series of
+// durations, counters, gauges and histograms, each with a type and a name. A part gets its metrics
+// once, at set-up, and keeps them. All methods of Recorder and of its metrics are safe for
+// concurrent use. A type or name has 1 to 100 letters, digits and signs, but no comma.
 //
-// A wrong declaration, such as the same type and name with two units, ends the run; see Err. A
-// metric that was declared wrongly is usable, but its values are lost.
+// A wrong declaration, such as the same type and name with two units, ends the run; see Err. A part
+// can still use a metric that was declared wrongly, but its values are lost.
 type Recorder struct {
 	mu      sync.Mutex
-	metrics []recorded             // in the order in which they were made
+	metrics []recorded             // in the order of declaration
 	named   map[[2]string]recorded // by type and name
 	err     error
 }
@@ -26,20 +26,20 @@ type Recorder struct {
 // recorded is a *Series, *Counter, *Gauge or *Histogram.
 type recorded interface {
 	declaration() *declared
-	reset() // forgets all and keeps the storage; the lock is held
+	reset() // clears the values and keeps the storage; the caller holds the lock
 }
 
-// declared is the declaration of a metric, with its lock.
+// declared is the declaration of a metric, together with its lock.
 type declared struct {
 	metric.Head
 	kind   string
-	bounds []float64 // of a histogram
+	bounds []float64 // for a histogram
 	mu     sync.Mutex
 }
 
 func (d *declared) declaration() *declared { return d }
 
-// title is the whole declaration in words, for errors.
+// title describes the complete declaration in words, for errors.
 func (d *declared) title() string {
 	title := d.kind + " " + metric.Title(d.Head)
 	if d.Unit != "" {
@@ -51,7 +51,7 @@ func (d *declared) title() string {
 	return title
 }
 
-// check reports an invalid declaration.
+// check returns an error if the declaration is invalid.
 func (d *declared) check() error {
 	if d.kind == kindSeries {
 		return metric.CheckNames(d.Type, d.Name)
@@ -69,34 +69,35 @@ const (
 	kindHistogram = "histogram"
 )
 
-// Series returns the series with this type and name, and makes it at the first call.
+// Series returns the series with this type and name. The first call creates the series.
 func (r *Recorder) Series(typ, name string) *Series {
 	return find(r, &Series{declared: declared{kind: kindSeries, Head: metric.Head{Type: typ, Name: name}}})
 }
 
-// Counter returns the counter with this type and name, and makes it at the first call. unit is a
-// short word, such as 1, B, rows or steps.
+// Counter returns the counter with this type and name. The first call creates the counter. unit is
+// a short word, such as 1, B, rows or steps.
 func (r *Recorder) Counter(typ, name, unit string) *Counter {
 	head := metric.Head{Type: typ, Name: name, Unit: unit}
 	return find(r, &Counter{declared: declared{kind: kindCounter, Head: head}, recorder: r})
 }
 
-// Gauge returns the gauge with this type and name, and makes it at the first call. unit is a short
-// word, such as 1, % or steps.
+// Gauge returns the gauge with this type and name. The first call creates the gauge. unit is a
+// short word, such as 1, % or steps.
 func (r *Recorder) Gauge(typ, name, unit string) *Gauge {
 	return find(r, &Gauge{declared: declared{kind: kindGauge, Head: metric.Head{Type: typ, Name: name, Unit: unit}}})
 }
 
-// Histogram returns the histogram with this type and name, and makes it at the first call. bounds
-// must ascend. Each is the inclusive upper end of a bucket; the last bucket holds all greater
-// values. unit is a short word, such as 1, B or steps.
+// Histogram returns the histogram with this type and name. The first call creates the histogram.
+// bounds must ascend. Each bound is the inclusive upper end of a bucket; the last bucket holds all
+// greater values. unit is a short word, such as 1, B or steps.
 func (r *Recorder) Histogram(typ, name, unit string, bounds ...float64) *Histogram {
 	of := metric.NewHistogram(bounds)
 	head := metric.Head{Type: typ, Name: name, Unit: unit}
 	return find(r, &Histogram{declared: declared{kind: kindHistogram, Head: head, bounds: of.Bounds}, of: of})
 }
 
-// find returns the metric that was declared before as made is, or else made itself.
+// find returns the existing metric with the same declaration as made. If there is none, find adds
+// and returns made.
 func find[M recorded](r *Recorder, made M) M {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +115,7 @@ func find[M recorded](r *Recorder, made M) M {
 		r.wrong(fmt.Errorf("it records %s %s: %w", d.kind, metric.Title(d.Head), err))
 		return made
 	}
-	made.reset() // for its first storage
+	made.reset() // allocates its first storage
 	r.metrics = append(r.metrics, made)
 	if r.named == nil {
 		r.named = map[[2]string]recorded{}
@@ -123,28 +124,29 @@ func find[M recorded](r *Recorder, made M) M {
 	return made
 }
 
-// wrong keeps the first mistake. The caller holds r.mu.
+// wrong stores err if it is the first error. The caller holds r.mu.
 func (r *Recorder) wrong(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// blame is wrong for a caller that does not hold r.mu.
+// blame is like wrong, for a caller that does not hold r.mu.
 func (r *Recorder) blame(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wrong(err)
 }
 
-// Err returns the first mistake in a declaration or a recorded value, or nil.
+// Err returns the first error in a declaration or a recorded value, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Recorded is a snapshot of a Recorder. Each list is in the order in which its metrics were made.
+// Recorded is a snapshot of a Recorder. Each list is in the order in which the metrics were
+// declared.
 type Recorded struct {
 	Series     []Snapshot
 	Counters   []Count
@@ -152,8 +154,9 @@ type Recorded struct {
 	Histograms []Distribution
 }
 
-// All returns a snapshot of all metrics at one moment, while other goroutines go on recording. The
-// snapshot shares memory with the metrics: it may be read without a lock until the next Reset.
+// All returns a consistent snapshot of all metrics while other goroutines continue to record. The
+// snapshot shares memory with the metrics. The snapshot may be read without a lock until the next
+// Reset.
 func (r *Recorder) All() Recorded {
 	all := r.list()
 	for _, m := range all {
@@ -182,7 +185,7 @@ func (r *Recorder) list() []recorded {
 	return slices.Clone(r.metrics)
 }
 
-// Reset forgets all recorded values and keeps the storage.
+// Reset clears all recorded values and keeps the storage.
 func (r *Recorder) Reset() {
 	for _, m := range r.list() {
 		m.declaration().mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// A push that nobody made has nobody to be sent to.
+// A push that psbench did not create cannot be answered.
 func TestPushesThatNobodyMade(t *testing.T) {
 	err := Push{Batch: 3, Bucket: 1, Trainer: 2}.Answer(&tensor.Gradient{})
 	const want = "the push of batch 3, bucket 1 of trainer 2 cannot be answered: it must be one that Receive was given, or of NewPush"

@@ -17,13 +17,13 @@ type Setting struct {
 	Doc     string          `json:"doc"`
 }
 
-// describeSettings lists the fields of a settings struct. The json tag names a
-// setting, the doc tag describes it, the field's value is its default. As in JSON, the fields of
-// an embedded struct count as fields of the outer struct.
+// describeSettings lists the fields of a settings struct. The json tag names a setting, the doc tag
+// describes it, and the field's value is the default. As in JSON, the fields of an embedded struct
+// count as fields of the outer struct.
 func describeSettings(defaults any) []Setting {
 	v := reflect.ValueOf(defaults)
 	if v.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("settings must be a struct, not %T", defaults)) // a mistake in the plugin's source
+		panic(fmt.Sprintf("settings must be a struct, not %T", defaults)) // a bug in the plugin's source
 	}
 	return describeFields(v)
 }
@@ -49,11 +49,12 @@ func describeFields(v reflect.Value) []Setting {
 	return out
 }
 
-// embedded says whether f is a struct whose fields belong to the struct around it.
+// embedded reports whether f is an embedded struct, whose fields count as fields of the outer
+// struct.
 func embedded(f reflect.StructField) bool { return f.Anonymous && f.Type.Kind() == reflect.Struct }
 
-// cloneSettings copies settings with their lists: decoding a list writes over the old
-// one, and the defaults are for the next build too.
+// cloneSettings copies settings together with their lists. Decoding a list overwrites the old list,
+// and the next build needs the defaults unchanged.
 func cloneSettings[S any](defaults S) S {
 	cloneLists(reflect.ValueOf(&defaults).Elem())
 	return defaults

@@ -117,7 +117,7 @@ func TestDecodeSettings(t *testing.T) {
 	}
 }
 
-// A build must not see what another was given.
+// A build must not get the settings of another build.
 func TestDefaultsAreNotShared(t *testing.T) {
 	type listed struct {
 		Sizes []int `json:"sizes"`

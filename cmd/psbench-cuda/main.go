@@ -1,7 +1,7 @@
 //go:build nvidia
 
-// Command psbench-cuda is the plugin whose parts compute on an NVIDIA GPU. psbench starts it, and only
-// one of the same build. "psbench-cuda version" prints which that is.
+// Command psbench-cuda is the plugin whose parts compute on an NVIDIA GPU. Only a psbench of the same build starts
+// this plugin. The command "psbench-cuda version" prints the build.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// start runs psbench-cuda, which make cuda built, with more in its environment.
+// start runs the psbench-cuda that make cuda built, with additional environment variables.
 func start(t *testing.T, argument string, environment ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	const program = "../../bin/psbench-cuda"
@@ -29,7 +29,8 @@ func start(t *testing.T, argument string, environment ...string) (stdout, stderr
 	return out.String(), errs.String(), command.ProcessState.ExitCode()
 }
 
-// psbench asks a program beside it for its build, which must be its own. The driver is not started for that.
+// Before it uses psbench-cuda, psbench asks the program for its build, which must equal psbench's own. Asking for the
+// build does not initialize the driver.
 func TestBuildIsThatOfPsbench(t *testing.T) {
 	stdout, stderr, status := start(t, "version", "PSBENCH_DOUBLE_FAIL=cuInit:*:999")
 	out, err := exec.Command("../../bin/psbench", "version").Output()
@@ -42,7 +43,8 @@ func TestBuildIsThatOfPsbench(t *testing.T) {
 	}
 }
 
-// Where CUDA cannot be used nothing stands on standard output, in the place of the plugin's address.
+// If CUDA is unusable, psbench-cuda leaves standard output empty, because psbench would take any text for the
+// plugin's address.
 func TestNoDevice(t *testing.T) {
 	stdout, stderr, status := start(t, "", "PSBENCH_DOUBLE_DEVICES=0", "CUDA_VISIBLE_DEVICES=")
 	if stdout != "" || status != 1 ||
@@ -52,7 +54,7 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-// Without the driver the loader says which library is missing.
+// If the driver is missing, the dynamic loader names the missing library.
 func TestNoDriver(t *testing.T) {
 	stdout, stderr, status := start(t, "version", "LD_LIBRARY_PATH=")
 	if status == 0 {
@@ -63,7 +65,7 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
-// psbench runs the program beside psbench-cuda.
+// psbench runs the program psbench in the folder of psbench-cuda.
 func psbench(environment []string, arguments ...string) (output string, err error) {
 	command := exec.Command("../../bin/psbench", arguments...)
 	command.Env = append(os.Environ(), environment...)
@@ -71,7 +73,7 @@ func psbench(environment []string, arguments ...string) (output string, err erro
 	return string(out), err
 }
 
-// onDouble skips a test of what only the double of the driver can be told to be.
+// onDouble skips a test that needs a setting of the driver's double.
 func onDouble(t *testing.T) {
 	t.Helper()
 	out, err := psbench(nil, "list", "devices")
@@ -83,7 +85,7 @@ func onDouble(t *testing.T) {
 	}
 }
 
-// psbench list devices says whose memory each device reaches, as the driver does.
+// psbench list devices states which devices can access each other's memory, according to the driver.
 func TestListShowsPeers(t *testing.T) {
 	onDouble(t)
 	for _, c := range []struct{ peers, first, second string }{
@@ -101,7 +103,7 @@ func TestListShowsPeers(t *testing.T) {
 	}
 }
 
-// A card that its compute mode keeps from a run is an error that says what to do.
+// If a card's compute mode excludes a run, the error says what to do.
 func TestCardsThatAreTaken(t *testing.T) {
 	onDouble(t)
 	for _, c := range []struct{ mode, trainers, want string }{

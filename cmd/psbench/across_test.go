@@ -29,15 +29,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// twoHosts starts processes as if they ran on two hosts, each with a folder and an IP address of its
-// own. They share memory, clock and file system, of which no process makes use that believes it.
+// twoHosts starts processes as if they ran on two hosts, each with its own folder and IP address. In fact they share
+// memory, clock and file system. A process that believes in two hosts uses none of these.
 type twoHosts struct {
 	launchers [2]*launch.Launcher
-	on        func(name string) int // the host of a process
+	on        func(name string) int // returns the index of a process's host
 	pids      sync.Map              // by name
 }
 
-// pid is the number of a process that runs.
+// pid returns the ID of a running process.
 func (h *twoHosts) pid(name string) int {
 	pid, _ := h.pids.Load(name)
 	return pid.(int)
@@ -47,7 +47,7 @@ func openTwoHosts(*placement.Layout, time.Duration, launch.Output) (cluster.Star
 	return openOn(hostOf)
 }
 
-// openOn has processes on these hosts.
+// openOn returns a starter that places each process on the host that on returns.
 func openOn(on func(name string) int) (cluster.Starter, error) {
 	h := &twoHosts{on: on}
 	for i := range h.launchers {
@@ -59,7 +59,8 @@ func openOn(on func(name string) int) (cluster.Starter, error) {
 	return h, nil
 }
 
-// hostOf has the data and every other trainer and server on host 0, companions beside their ranks.
+// hostOf places the data, the even trainers and the even servers on host 0. The helper processes of a rank are on the
+// rank's host.
 func hostOf(name string) int {
 	rank, _, _ := strings.Cut(name, ".")
 	number, _ := strconv.Atoi(strings.TrimLeft(rank, "abcdefghijklmnopqrstuvwxyz"))
@@ -97,8 +98,8 @@ func acrossHosts() run.Options {
 	return run.Options{Options: cluster.Options{Open: openTwoHosts}, Progress: run.Silent}
 }
 
-// Reference cases agree with trainers and servers on two hosts, whichever links join them: servers
-// that reduce dense and sparse gradients, groups, tables, parameters.
+// Reference cases agree with trainers and servers on two hosts over every kind of link. The cases cover servers that
+// reduce dense and sparse gradients, groups, tables, and parameters.
 func TestReferenceCasesAgreeAcrossHosts(t *testing.T) {
 	cases, err := verify.Embedded()
 	if err != nil {
@@ -120,8 +121,8 @@ func TestReferenceCasesAgreeAcrossHosts(t *testing.T) {
 
 const smallModel = "--set model.num_embeddings=100 --set model.embedding_dim=100 --set model.dense_input_size=100 --set model.dense_output_size=100"
 
-// A run on several hosts whose transport is left to psbench chooses it link by link, and the result says
-// which it was, as text and as JSON.
+// If the user does not choose a transport for several hosts, psbench chooses one for each link. The result names it,
+// as text and as JSON.
 func TestLinksAcrossHostsAreShown(t *testing.T) {
 	for _, c := range []struct{ flags, transport, text, json string }{
 		{"--ntrainer 4 --nserver 1 --epochs 1", "shm+tcp",
@@ -158,7 +159,7 @@ func TestLinksAcrossHostsAreShown(t *testing.T) {
 	}
 }
 
-// Losses are those of one host, but for the order of additions, and what the links carried was right.
+// Losses equal those on one host except for the order of additions, and the links transferred the right data.
 func TestTrainingAcrossHostsIsThatOfOne(t *testing.T) {
 	for _, flags := range []string{
 		"--ntrainer 4 --nserver 0 --ddp-hook allreduce " + smallModel,
@@ -191,7 +192,7 @@ func TestTrainingAcrossHostsIsThatOfOne(t *testing.T) {
 	}
 }
 
-// Every operation of psbench comm is verified across hosts, over links of one kind and of two.
+// psbench comm verifies every operation across hosts, over one kind of link and over two.
 func TestOperationsAcrossHostsAreVerified(t *testing.T) {
 	e := resolved(t, "--ntrainer", "4")
 	p := &micro.Plan{
@@ -214,13 +215,13 @@ func TestOperationsAcrossHostsAreVerified(t *testing.T) {
 	if err := comm.Text(&text, res, report.Options{}); err != nil || !strings.Contains(text.String(), links) {
 		t.Errorf("%v, the links are not %s in\n%s", err, links, text.String())
 	}
-	// A barrier has no size and no place.
+	// A barrier has neither size nor place.
 	if want := 2 * (4*(len(bench.Operations)-1) + 1); len(res.Rows) != want {
 		t.Errorf("there are %d rows, want %d", len(res.Rows), want)
 	}
 }
 
-// Where the transport is left to psbench, comm measures the fastest between the hosts.
+// If the user does not choose a transport, comm measures the fastest one between the hosts.
 func TestCommChoosesTheTransport(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
@@ -243,7 +244,7 @@ func TestCommChoosesTheTransport(t *testing.T) {
 	}
 }
 
-// killer kills a process of a run as its measured pass begins.
+// killer kills a process soon after the measured pass of its run begins.
 type killer struct {
 	run.Progress
 	victim string
@@ -256,7 +257,7 @@ func (k *killer) Phase(name string) {
 	}
 }
 
-// Whoever dies, with a rail to the other host or without, is named, and nothing is left of the run on
+// The error names any killed process, with or without a direct link to the other host. Nothing of the run remains on
 // either host.
 func TestDeathsAcrossHostsAreNamed(t *testing.T) {
 	for _, c := range []struct{ victim, flags string }{

@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// serversApart has the servers, and the data, on one host and all trainers on the other.
+// serversApart places all trainers on one host, and the servers and the data on the other.
 func serversApart() run.Options {
 	o := acrossHosts()
 	o.Open = func(*placement.Layout, time.Duration, launch.Output) (cluster.Starter, error) {
@@ -35,7 +35,7 @@ func serversApart() run.Options {
 	return o
 }
 
-// Reference cases whose servers add agree where all trainers of a server push as one.
+// Reference cases with summing servers also agree if all trainers of a host push as one.
 func TestReferenceCasesAgreeAggregated(t *testing.T) {
 	cases, err := verify.Embedded()
 	if err != nil {
@@ -62,8 +62,8 @@ func TestReferenceCasesAgreeAggregated(t *testing.T) {
 	}
 }
 
-// Losses are those of one host, but for the order of additions, and what the links carried was right, whichever
-// trainers share a host and wherever their hooks are.
+// Losses equal those on one host except for the order of additions, and the links transferred the right data. Both
+// hold for any distribution of trainers and hooks over the hosts.
 func TestAggregatedTrainingIsThatOfOneHost(t *testing.T) {
 	for _, c := range []struct {
 		flags string
@@ -98,7 +98,8 @@ func TestAggregatedTrainingIsThatOfOneHost(t *testing.T) {
 	}
 }
 
-// What cannot aggregate is refused before it starts; what has nothing to aggregate is told.
+// If aggregation is impossible, psbench refuses the run before it starts. If there is nothing to aggregate, the
+// result has a warning.
 func TestAggregateOverHosts(t *testing.T) {
 	for _, c := range []struct {
 		flags string
@@ -124,8 +125,8 @@ func TestAggregateOverHosts(t *testing.T) {
 	}
 }
 
-// psbench comm verifies what trainers of a host are answered that pushed as one, dense, sparse and copied, and
-// names that in the row.
+// psbench comm verifies the answers to trainers that push as one, for dense, sparse and copied payloads. The row
+// states the aggregation.
 func TestCommAggregates(t *testing.T) {
 	e := resolved(t, "--ntrainer", "4")
 	p := &micro.Plan{

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// What ends a run fits a terminal of 25 lines and 80 columns, with the prompt below it, and
-// the answer ends it.
+// The final output of a run fits a terminal of 25 lines and 80 columns, including the prompt. The output ends with
+// the main results.
 func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	for args, last := range map[string]string{
 		"--epochs 3": "loss        6.9",
@@ -46,8 +46,8 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// The parts of an iteration are all of it. What a busy machine takes between two of them is in
-// none, so this is lenient: it is about a ten thousandth of the default model's time.
+// The parts of an iteration add up to the whole iteration. Time that a busy machine takes between two parts belongs
+// to no part, so the test allows a difference. With the default model this difference is about a ten thousandth.
 func TestThePartsAreTheIteration(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.json")
 	if status, _, stderr := psbenchMain(t, "--quiet", "--epochs", "3", "--json", file); status != 0 {

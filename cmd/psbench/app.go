@@ -30,13 +30,13 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// Exit statuses.
+// These are the exit statuses.
 const (
 	exitFailure = 1
-	exitUsage   = 2   // the command line itself cannot be understood
-	exitUnknown = 3   // compare --fail-above cannot tell
-	exitSignal  = 130 // interrupted, as a shell has it
-	exitPipe    = 141 // the reader of standard output has left, as a shell has it
+	exitUsage   = 2   // psbench does not understand the command line
+	exitUnknown = 3   // compare --fail-above found no verdict
+	exitSignal  = 130 // interrupted, by the shell's convention
+	exitPipe    = 141 // the reader of standard output has closed it, by the shell's convention
 )
 
 // app is one invocation of psbench.
@@ -44,19 +44,19 @@ type app struct {
 	stdout, stderr io.Writer
 	environ        []string
 	args           []string       // the command line
-	submitted      bool           // this is a task of a job that psbench submitted
-	remote         *submit.Remote // nil elsewhere
+	submitted      bool           // this process is a task of a job that psbench submitted
+	remote         *submit.Remote // nil unless psbench submitted this job
 	beats          *os.File       // takes the progress of a run; nil without a reader
-	called         string         // how this run calls the agents of its conductor; "" elsewhere
+	called         string         // how this run connects to its conductor's agents; "" without a conductor
 	cuda           cuda.Finder
 	team           *team.Team // nil on one host
-	lone           string     // a warning of signs of other tasks, though this process runs alone
+	lone           string     // warns about signs of other tasks when this process runs alone
 }
 
-// usageError is a command line that cannot be understood.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
-// statusError is the exit status of a command that ran elsewhere and printed its own error.
+// statusError is the exit status of a command that ran on other hosts and printed its own error there.
 type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -83,7 +83,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	var output outputError
 	if errors.As(err, &output) && errors.Is(err, syscall.EPIPE) {
-		return exitPipe // a reader that left reads no error either
+		return exitPipe // a reader that left cannot read an error
 	}
 	if !errors.As(err, new(team.ToldError)) {
 		a.fail(err)
@@ -106,10 +106,10 @@ func (a *app) fail(err error) {
 	_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(err.Error()))
 }
 
-// quit ends psbench at once, wherever it is. The processes that it started notice that and end, too.
+// quit ends psbench at once. The processes that it started notice the end and exit, too.
 func (a *app) quit() {
 	said := make(chan struct{})
-	go func() { // a stopped terminal blocks the write; this goroutine ends with psbench
+	go func() { // a stopped terminal blocks the write, so do not wait for it long
 		a.fail(monitor.ErrInterrupted)
 		close(said)
 	}()
@@ -181,14 +181,13 @@ win over the environment, the environment over the file.`,
 	return root
 }
 
-// addFlags gives a command the flags of these options, or of all of them, and
-// their completion.
+// addFlags adds the flags of the given options to a command, and their completion. Without keys, it adds all options.
 func (a *app) addFlags(cmd *cobra.Command, keys ...string) {
 	option.AddFlags(cmd.Flags(), keys...)
 	a.addCompletion(cmd)
 }
 
-// noArguments refuses arguments. It takes one for a misspelt command.
+// noArguments refuses arguments. The error treats the first argument as a misspelt subcommand.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -208,7 +207,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		spelling.Hint(args[0], names, "commands", cmd.CommandPath()+" --help shows all"))
 }
 
-// helpArguments refuses help on an unknown command.
+// helpArguments refuses help for an unknown command.
 func helpArguments(cmd *cobra.Command, args []string) error {
 	topic, rest, err := cmd.Root().Find(args)
 	if err != nil {
@@ -217,12 +216,12 @@ func helpArguments(cmd *cobra.Command, args []string) error {
 	return noArguments(topic, rest)
 }
 
-// flagTypes describes the values that a flag takes, by the type of its pflag.Value.
+// flagTypes describes the valid values of a flag, by the type name of its pflag.Value.
 var flagTypes = map[string]string{"bool": "true or false", "int": "a whole number that fits in 64 bits",
 	"float64": "a number of at most 1.8e308", "hosts": "the name of a file",
 	percentType: "a percentage from 0% to 1000%, e.g. 5%", partType: "a percentage from 0% to 100%, e.g. 10%"}
 
-// flagError names the values that a flag takes, or the flag nearest to an unknown one.
+// flagError returns an error that names the valid values of a flag, or the closest match of an unknown flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -244,7 +243,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("unknown flag --%s; %s --help lists the flags", quote.Text(name), cmd.CommandPath())
 }
 
-// merge reads the layers of a command's configuration, and its registry.
+// merge reads a command's configuration layers and its registry.
 func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, *registry.Registry, error) {
 	if _, err := simd.Chosen(); err != nil {
 		return nil, nil, err
@@ -258,7 +257,7 @@ func (a *app) merge(cmd *cobra.Command, extra ...config.Layer) (*config.Config, 
 	return c, reg, err
 }
 
-// resolve returns the experiment that a command's layers describe.
+// resolve returns the experiment that a command's configuration layers describe.
 func (a *app) resolve(cmd *cobra.Command, extra ...config.Layer) (*config.Experiment, option.Options, error) {
 	c, reg, err := a.merge(cmd, extra...)
 	if err != nil {

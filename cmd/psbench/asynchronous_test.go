@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Servers that do not wait: eager, and stale, which bounds by how much a trainer is ahead.
+// These servers do not wait for all trainers: eager never waits, and stale limits how far a trainer may be ahead.
 func TestAsynchronousServers(t *testing.T) {
 	registry := "--registry " + foreignPlugin(t, "stale")
 	t.Run("own clocks", func(t *testing.T) { testOwnClocks(t, registry) })
@@ -20,8 +20,8 @@ func TestAsynchronousServers(t *testing.T) {
 	t.Run("no staleness", func(t *testing.T) { testNoStaleness(t, registry) })
 }
 
-// A timed pass ends for each trainer by its own clock, and each iterates as its pace allows. The
-// server measures every push, and nobody was last.
+// Each trainer ends a timed pass by its own clock and iterates at its own pace. The server measures every push, and
+// there is no straggler.
 func testOwnClocks(t *testing.T, registry string) {
 	transports, servers := []string{"shm", "unix", "tcp", "grpc"}, []string{"eager", "stale"}
 	for i, transport := range transports {
@@ -38,8 +38,8 @@ func testOwnClocks(t *testing.T, registry string) {
 			if b := breakdown.Of(res); b == nil || b.Waiting != nil {
 				t.Errorf("%s, %s: the breakdown is %+v", server, transport, b)
 			}
-			// The hook of trainer 2 waits for 20 ms: if nobody waits for that one, the first
-			// trainer does many iterations meanwhile.
+			// The hook of trainer 2 waits 20 ms. If no other trainer waits for trainer 2, the first trainer meanwhile
+			// completes many iterations.
 			if got := iterations(res); slices.Min(got) < 1 || server == "eager" && got[0] < 2*got[2] {
 				t.Errorf("%s, %s: the trainers measured %d iterations", server, transport, got)
 			}
@@ -48,8 +48,7 @@ func testOwnClocks(t *testing.T, registry string) {
 	}
 }
 
-// A server that waits for some of its trainers does not hold the others up, to the end of the
-// pass.
+// A server that waits for only some trainers never delays the others, even at the end of the pass.
 func testRoundsOfSome(t *testing.T) {
 	flags := "--trainer batch_update --set server.batch_update_size=1 --ddp-hook tardy --seconds 0.6 --warmup 5"
 	res := runs(t, append(withTestPlugin(t), strings.Fields(flags)...)...)
@@ -62,7 +61,7 @@ func testRoundsOfSome(t *testing.T) {
 	}
 }
 
-// requirePushes requires that the server measured each push of a run by itself.
+// requirePushes requires that the server measured each push separately.
 func requirePushes(t *testing.T, res *result.Result) {
 	t.Helper()
 	want, measured := 0, 0
@@ -82,8 +81,8 @@ func requirePushes(t *testing.T, res *result.Result) {
 	}
 }
 
-// What is left over of the batches is for those trainers to whom it falls, and nobody waits for
-// one that has none left.
+// If the batches do not divide evenly, some trainers get one more. No trainer waits for a trainer that has no batches
+// left.
 func testUnequalShares(t *testing.T, registry string) {
 	for _, server := range []string{"eager", "stale --set server.staleness=0", "stale --set server.staleness=1"} {
 		flags := registry + " --server " + server + " --ntrainer 3 --epochs 8 --warmup 1 --set data.sample_count=70" +
@@ -97,8 +96,8 @@ func testUnequalShares(t *testing.T, registry string) {
 	}
 }
 
-// Where no trainer may be ahead of another, all that is asynchronous is the declaration: the
-// losses are those of a server that waits for all.
+// With a staleness of 0, no trainer may be ahead of another. The losses then equal the losses with a server that
+// waits for all trainers.
 func testNoStaleness(t *testing.T, registry string) {
 	flags := "--ntrainer 2 --iterations 20 --warmup none --set trainer.lr=1" + small
 	want := runs(t, strings.Fields(flags+" --server average")...)

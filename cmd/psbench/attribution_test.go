@@ -18,9 +18,8 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// latePluginArgument makes the test executable a plugin with a trainer that is ddp, in the process of
-// which a hook is late, and with a server that is slow. Both record how long they slept, which
-// is longer than they wanted where the machine is busy.
+// latePluginArgument turns the test executable into a plugin with a late hook and a slow server. The hook is late in
+// the process of a ddp trainer. Both parts record how long they slept, because a busy machine prolongs the sleep.
 const latePluginArgument = "__late-plugin"
 
 func serveLatePlugin() {
@@ -36,20 +35,20 @@ func serveLatePlugin() {
 }
 
 const (
-	lateBy = 20 * time.Millisecond // trainer 1, in each iteration
-	slowBy = 5 * time.Millisecond  // the server, with each bucket
+	lateBy = 20 * time.Millisecond // delay of trainer 1 in each iteration
+	slowBy = 5 * time.Millisecond  // delay of the server for each bucket
 )
 
 var slept = breakdown.Metric{Type: "test_metric", Name: "slept"}
 
-// sleep sleeps and records it.
+// sleep sleeps and records the duration.
 func sleep(s *sdk.Series, d time.Duration, key sdk.Key) {
 	start := comm.Now()
 	time.Sleep(d)
 	s.Record(key, start, comm.Now())
 }
 
-// late is the hook rpc of a trainer that comes late to the first bucket of each iteration.
+// late is the hook rpc, except that trainer 1 sleeps before the first bucket of each iteration.
 type late struct {
 	env           sdk.HookEnv
 	future, slept *sdk.Series
@@ -73,7 +72,8 @@ func (h *late) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (*late) Reset() {}
 
-// slow is a server that answers every trainer with the first one's gradient, a while after the last arrival.
+// slow is a server that sleeps after the last gradient arrives. Then it sends the first trainer's gradient to every
+// trainer.
 type slow struct {
 	env     sdk.ServerEnv
 	slept   *sdk.Series
@@ -101,13 +101,13 @@ func (s *slow) Receive(p sdk.Push) error {
 
 func (s *slow) Reset() { s.waiting = s.waiting[:0] }
 
-// planted runs a tiny model of one bucket with parts of the late plugin.
+// planted runs a tiny one-bucket model with parts of the late plugin.
 func planted(t *testing.T, args string) *result.Result {
 	t.Helper()
 	return plantedBy(t, lateRegistry(t), args)
 }
 
-// lateRegistry has the parts of the late plugin.
+// lateRegistry returns a registry with the parts of the late plugin.
 func lateRegistry(t *testing.T) map[string]any {
 	t.Helper()
 	exe, err := os.Executable()
@@ -125,7 +125,7 @@ func lateRegistry(t *testing.T) map[string]any {
 	}
 }
 
-// plantedBy runs it with the parts of a registry.
+// plantedBy runs the tiny model with the parts of a given registry.
 func plantedBy(t *testing.T, parts map[string]any, args string) *result.Result {
 	t.Helper()
 	registry, err := json.Marshal(parts)
@@ -147,12 +147,12 @@ func plantedBy(t *testing.T, parts map[string]any, args string) *result.Result {
 	return r
 }
 
-// medianMS is the median of durations in ms.
+// medianMS returns the median of durations, in ms.
 func medianMS(ns []int64) float64 {
 	return float64(slices.Sorted(slices.Values(ns))[len(ns)/2]) / 1e6
 }
 
-// sleptNS is how long a rank slept, in the order of iterations.
+// sleptNS returns how long a rank slept in each iteration.
 func sleptNS(t *testing.T, r *result.Result, rank int) (ns []int64) {
 	t.Helper()
 	for m := range r.SeriesOf(rank, slept.Type, slept.Name).All() {
@@ -164,9 +164,8 @@ func sleptNS(t *testing.T, r *result.Result, rank int) (ns []int64) {
 	return ns
 }
 
-// requireClose requires that what is attributed to a part in each iteration is what was planted
-// there, within 10 %. A busy machine adds to most of them, and leaves some alone; what is attributed
-// wrongly is so in all.
+// requireClose requires that at least a tenth of the iterations attribute the planted time to the part, within 10 %.
+// A busy machine prolongs most iterations but not all. A wrong attribution would affect all of them.
 func requireClose(t *testing.T, what string, got, want []int64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -184,7 +183,8 @@ func requireClose(t *testing.T, what string, got, want []int64) {
 	}
 }
 
-// A trainer that is late by 20 ms in each iteration is what the other one waits for, and is named.
+// If a trainer is late by 20 ms in each iteration, the other trainer's straggler wait is as long, and the report
+// names the late trainer.
 func TestAttributesALateTrainerToWaiting(t *testing.T) {
 	if testing.Short() {
 		t.Skip("times are attributed on a machine that has room for them")
@@ -199,7 +199,7 @@ func TestAttributesALateTrainerToWaiting(t *testing.T) {
 	}
 	requireClose(t, "waiting with the bucket", waited, want)
 	b := breakdown.Of(r)
-	for ns := range b.Waiting.Durations() { // those of trainer 0, who is always first, come first
+	for ns := range b.Waiting.Durations() { // trainer 0 is always first, and its waits come first
 		if len(iteration) < 40 {
 			iteration = append(iteration, ns)
 		}
@@ -209,13 +209,13 @@ func TestAttributesALateTrainerToWaiting(t *testing.T) {
 	if !ok || s.Rank != 1 || s.Times < 36 {
 		t.Errorf("the straggler is %+v", s)
 	}
-	// a mean, which a busy machine makes longer
+	// The cost is a mean, which a busy machine prolongs.
 	if cost, want := float64(s.CostNS)/1e6, medianMS(want); cost < 0.9*want {
 		t.Errorf("the straggler costs %.2f ms per iteration, want %.2f ms", cost, want)
 	}
 }
 
-// A server that takes 5 ms more for each bucket is reduction, with the bucket and in the iteration.
+// If a server takes 5 ms longer for each bucket, that time counts as reduction, both per bucket and per iteration.
 func TestAttributesASlowServerToReduction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("times are attributed on a machine that has room for them")
@@ -231,7 +231,7 @@ func TestAttributesASlowServerToReduction(t *testing.T) {
 	requireClose(t, "reduction of the bucket", reduced, want)
 	b := breakdown.Of(r)
 	for _, p := range b.Times() {
-		if p.Name == breakdown.ReductionTime && b.MeanMS(p.TotalNS) < 0.9*medianMS(want) { // likewise
+		if p.Name == breakdown.ReductionTime && b.MeanMS(p.TotalNS) < 0.9*medianMS(want) { // a mean, as above
 			t.Errorf("an iteration has %.2f ms of reduction, want %.2f ms", b.MeanMS(p.TotalNS), medianMS(want))
 		}
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// badPlugin builds the plugin that does harm.
+// badPlugin builds the plugin that violates the contract.
 func badPlugin(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "bad")
-	// Without symbols the linker takes half of the time.
+	// Without symbols the linker takes half the time.
 	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program,
 		"./testdata/bad").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -30,7 +30,7 @@ func badPlugin(t *testing.T) (program string) {
 	return program
 }
 
-// badRegistry is a registry file in which the plugin has a part.
+// badRegistry returns the path of a registry file with one part of the plugin.
 func badRegistry(t *testing.T, plugin map[string]any, kind sdk.Kind, key string) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
@@ -43,15 +43,15 @@ func badRegistry(t *testing.T, plugin map[string]any, kind sdk.Kind, key string)
 	return inFile(t, text)
 }
 
-// harm is what the plugin does, and how psbench is to end.
+// harm describes one misbehaviour of the plugin, and the expected end of psbench.
 type harm struct {
-	begins string // before its handshake, with a server that does nothing
+	begins string // what the plugin does before its handshake, with a harmless server; "" for nothing
 	kind   sdk.Kind
-	key    string // the part that does harm
+	key    string // the part that misbehaves
 	args   string
-	does   string // what is done to the run: interrupted; empty: nothing
-	want   string // in the error, in which ... is anything; empty: the run succeeds
-	warns  string // what a run that succeeds warns of, likewise
+	does   string // "interrupted" to interrupt the run; "" otherwise
+	want   string // expected error, in which ... matches anything; "" if the run succeeds
+	warns  string // expected warning of a successful run, in the same form
 }
 
 const (
@@ -59,7 +59,7 @@ const (
 	of      = "; server2 is server "
 )
 
-// harms are all that a plugin must not do.
+// harms lists all kinds of misbehaviour.
 var harms = map[string]harm{
 	"prints before the handshake": {begins: "prints",
 		want: "had pushed it, which a server must declare (sdk.Asynchronous)" + of},
@@ -93,7 +93,7 @@ var harms = map[string]harm{
 
 	"floods": {kind: sdk.KindData, key: "floods", args: "--plugin-output quiet",
 		warns: "warning: data is data floods of plugin bad, and leaves running ..."},
-	"leaves processes": {kind: sdk.KindData, key: "leaves", args: "--transport grpc"}, // whose goroutines are psbench's
+	"leaves processes": {kind: sdk.KindData, key: "leaves", args: "--transport grpc"}, // psbench owns the goroutines
 	"leaks by a library": {kind: sdk.KindData, key: "serves", args: "--transport grpc",
 		warns: "warning: data is data serves of plugin bad, and leaves running what its Close, or the end of its pass, must end: 1 goroutine in httptest.(*Server).goServe.func1 (server.go:...), started by httptest.(*Server).goServe (server.go:...)"},
 	"leaks in pushes": {kind: sdk.KindServer, key: "serves",
@@ -137,14 +137,14 @@ var harms = map[string]harm{
 		does: "interrupted", want: "interrupted"},
 }
 
-// Whatever a plugin does, the run ends in time and in one sentence, which names plugin, kind and
-// key, and leaves no process and no file.
+// Whatever a plugin does, the run ends in time with one sentence, which names plugin, kind and key. No process and no
+// file remains.
 func TestBadPluginsDoNoHarm(t *testing.T) {
 	program := badPlugin(t)
 	transports := []string{"shm", "unix", "tcp", "grpc"}
 	for i, name := range slices.Sorted(maps.Keys(harms)) {
 		for j, transport := range transports {
-			// Whatever carries gradients matters to servers that do harm in a pass.
+			// The transport matters only to servers that misbehave during a pass.
 			answers := harms[name].kind == sdk.KindServer && harms[name].args == ""
 			if answers && leftOut(j, i%len(transports), len(transports)) || !answers && j != i%len(transports) {
 				continue
@@ -157,7 +157,7 @@ func TestBadPluginsDoNoHarm(t *testing.T) {
 	}
 }
 
-// flagOf is what chooses a part of a kind, on the command line and in a registry.
+// flagOf returns the name that selects a part of a kind, both as a flag and in a registry.
 func flagOf(kind sdk.Kind) string {
 	if kind == sdk.KindHook {
 		return "ddp_hook"
@@ -166,7 +166,7 @@ func flagOf(kind sdk.Kind) string {
 }
 
 func (h harm) run(t *testing.T, program, transport string) {
-	// A link of its own, which it may replace.
+	// A separate hard link, so the plugin may replace its own file.
 	own := filepath.Join(t.TempDir(), "bad")
 	if err := os.Link(program, own); err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func (h harm) run(t *testing.T, program, transport string) {
 	}
 }
 
-// requireLike requires that text has what is wanted, where ... stands for anything.
+// requireLike requires that text contains the wanted text, in which ... matches anything.
 func requireLike(t *testing.T, text, want string) {
 	t.Helper()
 	parts := strings.Split(want, "...")

@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// pythonHarm is what a part in Python does, and how psbench is to end.
+// pythonHarm describes one misbehaviour of a Python part, and the expected end of psbench.
 type pythonHarm struct {
-	kind string // of the part, as the flag has it
-	does string // its setting
-	with string // an argument of the script
+	kind string // the part's kind as a flag name
+	does string // the part's setting
+	with string // argument of the script
 	args string
-	want string // in the error, in which ... is anything; empty: the run succeeds
-	logs string // in the log of a process of the part
-	warn string // what a run that succeeds warns of, likewise
+	want string // expected error, in which ... matches anything; "" if the run succeeds
+	logs string // expected text in the log of one of the part's processes
+	warn string // expected warning of a successful run, in the same form
 }
 
 const ofBad = "...hook is hook bad of plugin bad"
@@ -63,9 +63,8 @@ var pythonHarms = map[string]pythonHarm{
 	"emits twice":            {kind: "model", does: "twice", want: "model bad...model is model bad of plugin bad"},
 }
 
-// Whatever a plugin in Python does, the run ends in time and in one sentence, which names plugin, kind
-// and key and has the last line of the traceback, whose whole is in the log; and it leaves no process
-// and no file.
+// Whatever a Python plugin does, the run ends in time with one sentence. The sentence names plugin, kind and key, and
+// has the last line of the traceback. The log has the whole traceback. No process and no file remains.
 func TestBadPythonDoesNoHarm(t *testing.T) {
 	python, err := findPython()
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// tiny is a run that is over soon.
+// tiny are the flags of a very short run.
 var tiny = []string{
 	"--epochs", "1", "--set", "model.num_embeddings=100", "--set", "model.embedding_dim=100",
 	"--set", "model.dense_input_size=100", "--set", "model.dense_output_size=100",
 }
 
-// Whoever waits for a writer or a reader that never comes can be interrupted.
+// An interrupt ends psbench even while it waits for a writer or a reader that never comes.
 func TestInterruptWhileBlocked(t *testing.T) {
 	for _, args := range []string{
 		"config --config FIFO", "list --registry FIFO", "config --model-config-path FIFO",
@@ -30,7 +30,7 @@ func TestInterruptWhileBlocked(t *testing.T) {
 			t.Parallel()
 			fifo := newFIFO(t)
 			b := startBlocked(t, io.Discard, strings.Fields(strings.ReplaceAll(args, "FIFO", fifo))...)
-			b.until("read", func() bool { // only then a writer can open it without waiting
+			b.until("read", func() bool { // from then on a writer can open the FIFO without waiting
 				f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 				if err == nil {
 					t.Cleanup(func() { _ = f.Close() })
@@ -58,7 +58,7 @@ func TestInterruptWhileBlocked(t *testing.T) {
 	})
 }
 
-// A reader that leaves costs the tables, but not the result.
+// If the reader of the tables leaves, the tables are lost but the result is kept.
 func TestReaderOfTablesLeaves(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "result.json")
 	r, w, err := os.Pipe()
@@ -87,7 +87,7 @@ func newFIFO(t *testing.T) string {
 	return path
 }
 
-// fullPipe is the end for writing of a pipe that nobody reads.
+// fullPipe returns the write end of a full pipe without a reader.
 func fullPipe(t *testing.T) *os.File {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -104,11 +104,11 @@ func fullPipe(t *testing.T) *os.File {
 	return w
 }
 
-// blocked is a psbench process that waits for somebody.
+// blocked is a psbench process that waits for another process.
 type blocked struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	stderr string // a file
+	stderr string // name of a file
 	ended  chan struct{}
 }
 
@@ -127,7 +127,7 @@ func startBlocked(t *testing.T, stdout io.Writer, args ...string) *blocked {
 	}
 	go func() {
 		defer close(b.ended)
-		_ = b.cmd.Wait() // its status is looked at by whoever waits
+		_ = b.cmd.Wait() // until checks the exit status
 	}()
 	t.Cleanup(func() {
 		_ = b.cmd.Process.Kill()
@@ -155,7 +155,7 @@ func (b *blocked) until(what string, holds func() bool) {
 	}
 }
 
-// interrupted interrupts psbench, which must end and say so.
+// interrupted interrupts psbench, which must exit and report the interrupt.
 func (b *blocked) interrupted() {
 	b.t.Helper()
 	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A hook in C, written from docs/protocol.md alone, averages as psbench's own does, of dense buckets and of
-// sparse ones, and clips. It stays so short that the page can say what a part in another language takes.
+// A hook in C, written from docs/protocol.md alone, works like psbench's own: it averages dense and sparse buckets.
+// The hook can also clip. The source stays short, because the page cites it as the effort for other languages.
 func TestHookInC(t *testing.T) {
 	const source = "testdata/c/clip.c"
 	lines := strings.Split(strings.TrimSuffix(readPage(t, filepath.Join("cmd/psbench", source)), "\n"), "\n")
@@ -53,7 +53,7 @@ func TestHookInC(t *testing.T) {
 	}
 }
 
-// pluginInC compiles a plugin and returns the registry file that has its hook.
+// pluginInC compiles a plugin and returns the path of a registry file with its hook.
 func pluginInC(t *testing.T, source string) (registry string) {
 	t.Helper()
 	if out, err := exec.Command("gcc", "-E", "-include", "grpc/grpc.h", "-x", "c",

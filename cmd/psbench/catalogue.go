@@ -11,7 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// catalogue returns the parts of a plugin. Any plugin except psbench's own is started for the answer.
+// catalogue returns the parts of a plugin. Unless the plugin is psbench's own, catalogue starts the plugin to ask for
+// the parts.
 func catalogue(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 	if plugin.Name == registry.Builtin {
 		return plugins.Builtin(), nil
@@ -21,7 +22,7 @@ func catalogue(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error) 
 	return said.Parts, err
 }
 
-// describeAll asks the plugins of items for their parts. It warns if one does not answer.
+// describeAll asks the plugins of items for their parts. It prints a warning if a plugin does not answer.
 func (a *app) describeAll(ctx context.Context, items []registry.Item) ([]config.Described, error) {
 	return config.DescribeAll(ctx, items, catalogue,
 		func(err error) { printf(a.stderr, "psbench: warning: %v\n", err) })

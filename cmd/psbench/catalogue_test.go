@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What psbench's own parts serve, need and use, which no registry file says.
+// psbench's own parts declare what they serve, need and use. Registry files do not state that.
 func TestBuiltinPartsDeclareTheirLinks(t *testing.T) {
 	parts, err := catalogue(t.Context(), registry.Plugin{Name: registry.Builtin})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestBuiltinPartsDeclareTheirLinks(t *testing.T) {
 	}
 }
 
-// list says where a registry file contradicts a plugin, before anybody chooses the part.
+// psbench list shows contradictions between a registry file and a plugin, before any user chooses the part.
 func TestListTellsOfContradictions(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// slip says when a server errs: at one element of one combination.
+// slip selects the one element of one combination that a server computes wrongly.
 type slip struct {
 	Elements    int   `json:"elements" doc:"of the gradients that it errs in"`
 	Combination int64 `json:"combination" doc:"of such gradients, from 1; 0: none"`
 	Element     int   `json:"element" doc:"that is wrong"`
 }
 
-// slipping is a server that sums, and errs once.
+// slipping is a server that sums gradients and makes one mistake.
 type slipping struct {
 	slip
 	combined atomic.Int64
@@ -42,7 +42,7 @@ func (s *slipping) Combine(sum []float32, others [][]float32) {
 
 func (s *slipping) Finish([]float32) {}
 
-// echo is a server that answers at once.
+// echo is a server that returns each gradient to its sender at once.
 type echo struct{}
 
 func newEcho(struct{}, sdk.ServerEnv) (sdk.Server, error) { return echo{}, nil }
@@ -50,19 +50,19 @@ func newEcho(struct{}, sdk.ServerEnv) (sdk.Server, error) { return echo{}, nil }
 func (echo) Receive(p sdk.Push) error { return p.Answer(p.Gradient) }
 func (echo) Reset()                   {}
 
-// inSlices is a run whose buckets are slices as a whole: bucket 1 has 256 + 16 elements, bucket 0 rows of the
-// embedding's.
+// inSlices are the flags of a run whose buckets fit one slice each. Bucket 1 has 256 + 16 elements, and bucket 0 has
+// rows of the embedding.
 const inSlices = "--quiet --check --warmup none --iterations 20 --batch-size 2 --ntrainer 2 --set data.max_val=16 --set model.sparse=true --set model.num_embeddings=16 --set model.embedding_dim=16 " +
 	"--set model.dense_input_size=16 --set model.dense_output_size=16 --set model.dense_layers_count=1 "
 
-// One element that a server answers wrongly, once, voids the run, which names it.
+// A single wrong element in a server's answer voids the run, and the error names this element.
 func TestCheckNamesWhatAServerDidWrong(t *testing.T) {
 	for _, transport := range []string{"shm", "unix"} {
 		t.Run(transport, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "result.json")
 			args := append(withTestPlugin(t),
 				strings.Fields(inSlices+"--server slipping --transport "+transport+" --json "+file)...)
-			// Each iteration has one combination of bucket 1, whose 7th is the one of iteration 6.
+			// Each iteration has one combination of bucket 1, so iteration 6 has the 7th.
 			args = append(args, "--set", "server.elements=272", "--set", "server.combination=7", "--set",
 				"server.element=201")
 			status, _, stderr := psbenchMain(t, args...)
@@ -82,8 +82,8 @@ func TestCheckNamesWhatAServerDidWrong(t *testing.T) {
 	}
 }
 
-// Whatever carries the payloads, by server or group, each operation of the pass is compared on
-// every rank, and what is right passes.
+// For every server and group, --check compares each operation of the pass on every rank. Correct payloads pass the
+// check.
 func TestCheckComparesEveryOperation(t *testing.T) {
 	transports := []string{"shm", "tcp"}
 	if testing.Short() {
@@ -107,7 +107,7 @@ func TestCheckComparesEveryOperation(t *testing.T) {
 	}
 }
 
-// What nobody can recompute is listed, and not compared.
+// The result lists payloads that nobody can recompute, and does not compare them.
 func TestCheckListsWhatIsUnchecked(t *testing.T) {
 	for how, want := range map[string]string{
 		"--ddp-hook tardy":                             "what hook tardy itself does to a bucket: it is of plugin test",

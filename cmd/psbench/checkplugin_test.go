@@ -13,15 +13,15 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// checkPluginArgument makes the test executable a plugin for `psbench plugin check`: psbench's own
-// parts by other names, most of them broken.
+// checkPluginArgument turns the test executable into a plugin for psbench plugin check. It has psbench's own parts
+// under other names, most of them broken.
 const checkPluginArgument = "__check-plugin"
 
 func serveCheckPlugin() {
 	own := func(kind sdk.Kind, key, name string) sdk.Part {
 		all := plugins.Parts()
 		part := all[slices.IndexFunc(all, func(p sdk.Part) bool { return p.Kind == kind && p.Key == key })]
-		part.Key, part.Settings = name, nil // each of which would be a run
+		part.Key, part.Settings = name, nil // plugin check would run each setting
 		return part
 	}
 	layers := func(name, sizes string) sdk.Part {
@@ -110,7 +110,7 @@ func serveCheckPlugin() {
 	plugin.Serve(parts...)
 }
 
-// tiring ends its process in a training, which calls it more often than any point.
+// tiring ends its process during a training, which calls Forward more often than any other check.
 type tiring struct {
 	sdk.Criterion
 	calls int
@@ -123,7 +123,7 @@ func (c *tiring) Forward(output tensor.Tensor, targets []int64) (float64, error)
 	return c.Criterion.Forward(output, targets)
 }
 
-// inHurry asks for the gradient of the loss twice.
+// inHurry computes the gradient of the loss twice.
 type inHurry struct{ sdk.Trainer }
 
 func (t inHurry) Attach(parts sdk.TrainerParts) error {
@@ -140,12 +140,12 @@ func (c asksTwice) Backward(g tensor.Tensor) error {
 	return c.Criterion.Backward(g)
 }
 
-// deafTable applies no gradient.
+// deafTable ignores all gradients.
 type deafTable struct{ sdk.TableServer }
 
 func (deafTable) Update(*comm.TableCall) error { return nil }
 
-// twice answers the first push of a trainer twice.
+// twice answers each trainer's first push twice.
 type twice struct{ sdk.Server }
 
 func (s twice) Receive(p sdk.Push) error {
@@ -155,7 +155,7 @@ func (s twice) Receive(p sdk.Push) error {
 	return p.Answer(p.Gradient)
 }
 
-// skipless is data of so few samples that they are one batch or two, whose readers pass over nothing.
+// skipless is a data set of one or two batches. The Skip method of its readers does nothing.
 type skipless struct{ sdk.StreamedData }
 
 func (d skipless) Fit(in sdk.InputSpec) { d.StreamedData.(sdk.FittedData).Fit(in) }

@@ -14,14 +14,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// closingRun is a psbench whose parts note that they are closed.
+// closingRun is a psbench process whose parts record the calls of Close.
 type closingRun struct {
 	*faultRun
 	notes string
 }
 
-// startClosing starts a run in which the parts of the kinds that settings has are those of the
-// test plugin, with a key and settings each.
+// startClosing starts a run in which the given kinds use parts of the test plugin, with the given keys and settings.
 func startClosing(t *testing.T, parts map[sdk.Kind]closingPart, args ...string) *closingRun {
 	t.Helper()
 	exe, err := os.Executable()
@@ -69,7 +68,7 @@ type closingPart struct {
 	closing
 }
 
-// everyKind are parts of all kinds that live beside each other.
+// everyKind returns parts of all kinds that can run together.
 func everyKind(c closing) map[sdk.Kind]closingPart {
 	parts := map[sdk.Kind]closingPart{}
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel, sdk.KindCriterion, sdk.KindHook, sdk.KindServer,
@@ -79,7 +78,7 @@ func everyKind(c closing) map[sdk.Kind]closingPart {
 	return parts
 }
 
-// closed are the kinds of the parts that were closed, in order, by process: a line each, sorted.
+// closed returns one line per process, with the kinds of the closed parts in order. The lines are sorted.
 func (r *closingRun) closed() []string {
 	r.t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.notes, "*"))
@@ -106,14 +105,14 @@ func (r *closingRun) requireClosed(want ...string) {
 	}
 }
 
-// each is a number of processes that close the same.
+// each returns the expected lines of n processes that close the same parts.
 func each(n int, parts string) []string { return slices.Repeat([]string{parts}, n) }
 
-// closingWorld makes passes that last long enough to be interrupted.
+// closingWorld are flags that make passes long enough for an interrupt.
 var closingWorld = []string{"--ntrainer", "2", "--nserver", "1", "--epochs", passEpochs}
 
-// However a run ends, every part of every kind is closed, once, those of a process in reverse
-// order of their building.
+// However a run ends, every part is closed exactly once. A process closes its parts in the reverse order of their
+// construction.
 func TestPartsAreClosed(t *testing.T) {
 	beside := []string{"data", "hook criterion model trainer", "hook criterion model trainer", "server"}
 	apart := append([]string{"data", "server"},
@@ -154,8 +153,8 @@ func TestPartsAreClosed(t *testing.T) {
 	}
 }
 
-// Servers and data of every other sort are closed, too; a server of parameters before its model,
-// and data when nobody reads it any more.
+// All other types of servers and data are closed, too. A server of parameters is closed before its model. Data is
+// closed after its last reader.
 func TestPartsOfEverySortAreClosed(t *testing.T) {
 	for name, c := range map[string]struct {
 		parts map[sdk.Kind]closingPart
@@ -190,7 +189,7 @@ func TestPartsOfEverySortAreClosed(t *testing.T) {
 	}
 }
 
-// What goes wrong in Close is one sentence, and the run has failed; the other parts are closed.
+// An error in Close makes the run fail with one sentence. The other parts are closed nevertheless.
 func TestCloseThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind sdk.Kind
@@ -231,7 +230,7 @@ func TestCloseThatFails(t *testing.T) {
 	}
 }
 
-// A failure stays the first word of a run whose parts cannot be closed either.
+// If a run fails and a part then cannot be closed, the original error comes first.
 func TestCloseThatFailsAfterAFailure(t *testing.T) {
 	t.Parallel()
 	parts := everyKind(closing{Breaks: true})

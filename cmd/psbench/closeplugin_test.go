@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// closing is what a part of the test plugin does in Close, and how a part says so: a line in a
-// file of its process, which names its kind. The parts are psbench's own otherwise.
+// closing controls what a part of the test plugin does in Close. Each part appends its kind to a file of its process.
+// Otherwise the parts are psbench's own.
 type closing struct {
 	Notes   string `json:"notes" doc:"folder of the files"`
 	End     string `json:"end" doc:"how Close ends: well, in an error, in a hang or in a panic"`
@@ -48,7 +48,7 @@ func (c closing) Close() error {
 	return nil
 }
 
-// builtinPart makes one of psbench's own parts from settings.
+// builtinPart builds one of psbench's own parts from settings.
 func builtinPart[P any](kind sdk.Kind, key, settings string, env any) (P, error) {
 	i := slices.IndexFunc(plugins.Parts(), func(p sdk.Part) bool { return p.Kind == kind && p.Key == key })
 	part, err := plugins.Parts()[i].Build([]byte(settings), env)
@@ -59,7 +59,7 @@ func builtinPart[P any](kind sdk.Kind, key, settings string, env any) (P, error)
 	return part.(P), nil
 }
 
-// closingParts are one of each kind that is closed, and of each sort of server and data.
+// closingParts returns one part of each kind that has Close, and of each type of server and data.
 func closingParts() []sdk.Part {
 	return []sdk.Part{
 		sdk.NewTrainer("closing", closing{}, func(c closing, env sdk.TrainerEnv) (sdk.Trainer, error) {
@@ -148,7 +148,7 @@ func (h *closingHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future
 	return h.Hook.Reduce(state, b)
 }
 
-// Close needs the hook's links, where it waits for the others.
+// Close waits for the hooks of all trainers if Barrier is set. The hook's links must still work then.
 func (h *closingHook) Close() error {
 	if h.Barrier {
 		if err := h.group.Barrier(); err != nil {
@@ -164,7 +164,7 @@ type closingEcho struct{ closing }
 func (s *closingEcho) Receive(p sdk.Push) error { return p.Answer(p.Gradient) }
 func (s *closingEcho) Reset()                   {}
 
-// closingStream refuses to be closed while it is read.
+// closingStream returns an error from Close if a reader is still open.
 type closingStream struct {
 	sdk.StreamedData
 	closing

@@ -24,18 +24,19 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// autoTransport leaves the transport to psbench. serverPlaceFlag is --place of run, a name that comm uses otherwise.
+// The transport named autoTransport lets psbench choose. The flag serverPlaceFlag replaces --place of run, because
+// comm uses --place for something else.
 const (
 	autoTransport   = "auto"
 	serverPlaceFlag = "server-place"
 )
 
-// commFlags are the flags of psbench comm that are no options of a run.
+// commFlags are the flags of psbench comm that are not options of a run.
 type commFlags struct {
 	sizes, least, most, transport, place, servers, expect, format string
 	factor                                                        int
 	fresh, warm, sparse, noLimits                                 bool
-	plan                                                          micro.Plan // flags that need no parsing
+	plan                                                          micro.Plan // set directly by flags
 }
 
 func (a *app) commCommand() *cobra.Command {
@@ -72,7 +73,7 @@ server is given as well. Every fresh round is verified.`,
 	return cmd
 }
 
-// add gives the command its flags.
+// add registers the flags on the command.
 func (f *commFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.sizes, "sizes", "4K,64K,1M,4M,25M,64M", "`SIZE,...` of the buckets in bytes")
@@ -109,7 +110,7 @@ func (f *commFlags) add(cmd *cobra.Command) {
 	}
 }
 
-// commPlan returns the plan of the command line. It starts nothing, and fails with a usage error if a flag is wrong.
+// commPlan returns the plan of the command line. It starts nothing. It returns a usage error if a flag is wrong.
 func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.Plan, option.Options, error) {
 	var none option.Options
 	plan, err := f.read(cmd, args)
@@ -134,7 +135,7 @@ func (a *app) commPlan(cmd *cobra.Command, f *commFlags, args []string) (*micro.
 	return plan, opts, nil
 }
 
-// read parses the flags that are no options of a run.
+// read parses the flags that are not options of a run.
 func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error) {
 	p := f.plan
 	for _, pair := range [][2]string{{"rounds", "seconds"}, {"sizes", "min"}, {"sizes", "max"}, {"sizes", "factor"}} {
@@ -184,7 +185,7 @@ func (f *commFlags) read(cmd *cobra.Command, args []string) (*micro.Plan, error)
 	return &p, err
 }
 
-// fabrics returns the transports that take turns, none if psbench chooses.
+// fabrics returns the transports that take turns, or none if psbench chooses.
 func (f *commFlags) fabrics() (all []*fabric.Fabric, err error) {
 	if f.transport == autoTransport {
 		return nil, nil
@@ -203,7 +204,7 @@ func (f *commFlags) fabrics() (all []*fabric.Fabric, err error) {
 	return all, nil
 }
 
-// defaultOperations returns the operations that measure the given parts.
+// defaultOperations returns the operations that suit the given parts.
 func defaultOperations(cmd *cobra.Command) []string {
 	switch given := cmd.Flags().Changed; {
 	case given("ddp-hook") && given("server"):
@@ -245,7 +246,8 @@ func (f *commFlags) readSizes(cmd *cobra.Command) ([]int, error) {
 	return micro.SizesBetween(bounds[0], bounds[1], f.factor)
 }
 
-// choose parses names. Each must be one of the choices, and be given once. Errors call it by the noun.
+// choose parses names. Each name must be one of the choices and appear only once. The noun names the choices in
+// errors.
 func choose[T ~string](noun string, names []string, choices []T) ([]T, error) {
 	var chosen []T
 	for _, name := range names {

@@ -41,8 +41,8 @@ func TestFlagsOfCommAreDocumented(t *testing.T) {
 	})
 }
 
-// One bit of the answer to who pushed first is wrong; the row counts for nothing then, and
-// the other one still does.
+// One bit is wrong in the answer to the trainer that pushed first. The row with this answer is void, but the other
+// row counts.
 func TestCommNoticesAFlippedBit(t *testing.T) {
 	const mismatch = "element 17 of round 7 on trainer[01] is "
 	file := filepath.Join(t.TempDir(), "comm.json")
@@ -89,11 +89,11 @@ func TestCommExpectations(t *testing.T) {
 	}
 }
 
-// The operations in which processes are made to fail, in the middle of them.
+// commPhases are the operations during which the tests make processes fail.
 var commPhases = []string{"pushpull of 64KiB, fresh, inplace", "allreduce of 64KiB, fresh, inplace"}
 
-// startComm starts a measurement of two transports. A row lasts so long however slow
-// its rounds are, as they are beside others that compute.
+// startComm starts a measurement over two transports. The time per row is fixed, so a busy machine with slow rounds
+// needs no more time.
 func startComm(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	return startPsbench(t, append([]string{

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// comparing has the values of the flags of compare.
+// comparing has the values of compare's flags.
 type comparing struct {
 	metric, axis string
 	failAbove    percentage
@@ -93,7 +93,8 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 	return c.FailAbove(o.failAbove.share, o.failAbove.String())
 }
 
-// sides parts the arguments into both sides; fresh is nil if one sweep is compared within itself.
+// sides splits the arguments into both sides of the comparison. The result fresh is nil if a single sweep is compared
+// within itself.
 func sides(args []string, dash int) (old, fresh []string, err error) {
 	switch {
 	case dash >= 0 && (dash == 0 || dash == len(args)):
@@ -108,7 +109,7 @@ func sides(args []string, dash int) (old, fresh []string, err error) {
 	return nil, nil, usagef("compare takes OLD and NEW, OLD... -- NEW..., or one sweep, but %s given", given(args))
 }
 
-// present refuses paths that do not exist: a verdict on the rest would answer another question.
+// present refuses paths that do not exist, because a verdict on the remaining paths would answer another question.
 func present(paths []string) error {
 	for _, path := range paths {
 		_, err := os.Stat(path)

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// addCompletion makes the shell offer the values of a command's flags: keys
-// from the registry, ids of configurations, choices and settings.
+// addCompletion makes the shell complete the values of a command's flags: registry keys, configuration IDs, choices
+// and settings.
 func (a *app) addCompletion(cmd *cobra.Command) {
 	options := map[string]option.Option{}
 	for _, o := range option.All() {
@@ -21,7 +21,7 @@ func (a *app) addCompletion(cmd *cobra.Command) {
 		o, ok := options[f.Name]
 		if !ok || o.Type == option.Bool || o.Group == "files" || o.Key == "json" || o.Key == "out" ||
 			o.Key == "filestore" {
-			return // the shell completes names of files
+			return // the shell completes file names
 		}
 		_ = cmd.RegisterFlagCompletionFunc(f.Name,
 			func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -43,7 +43,7 @@ func (a *app) completions(cmd *cobra.Command, o option.Option, begun string) ([]
 	}
 }
 
-// names returns the values of the option for a kind, with descriptions.
+// names returns the possible values of the option for a kind, with descriptions.
 func (a *app) names(cmd *cobra.Command, kind sdk.Kind) []string {
 	c, reg, err := a.merge(cmd)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *app) names(cmd *cobra.Command, kind sdk.Kind) []string {
 	return names
 }
 
-// settingNames returns the settings of the chosen parts that begin with begun, as --set takes them.
+// settingNames returns the settings of the chosen parts that begin with begun, in the form that --set expects.
 func (a *app) settingNames(cmd *cobra.Command, begun string) []string {
 	c, reg, err := a.merge(cmd)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/pmi/pmitest"
 )
 
-// spoken takes what a process says, which may be read meanwhile.
+// spoken collects the output of a process. Other goroutines may read the output at the same time.
 type spoken struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -35,7 +35,7 @@ func (s *spoken) String() string {
 	return s.text.String()
 }
 
-// stepOf starts psbench as two tasks of a step of Slurm, which believe that they are on two nodes.
+// stepOf starts psbench as two tasks of a Slurm step. The tasks believe that they run on two nodes.
 func stepOf(t *testing.T, args ...string) (tasks [2]*exec.Cmd, said [2]*spoken) {
 	t.Helper()
 	server := &pmitest.Server{Size: len(tasks)}
@@ -60,7 +60,7 @@ func stepOf(t *testing.T, args ...string) (tasks [2]*exec.Cmd, said [2]*spoken) 
 	return tasks, said
 }
 
-// ranOn are the hosts of the runs in the folder of a sweep, a line each.
+// ranOn returns the hosts of each run in a sweep's folder, one line per run.
 func ranOn(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "result.json"))
@@ -90,8 +90,8 @@ func ranOn(t *testing.T, dir string) (lines []string) {
 	return lines
 }
 
-// The first task of a launcher conducts a sweep, whose runs all go over the hosts of all tasks. When a host is lost the
-// sweep ends, and no run has failed for that; the same command goes on.
+// The first task under a launcher conducts a sweep, and each run uses the hosts of all tasks. If a host is lost, the
+// sweep ends but no run counts as failed. The same command continues the sweep.
 func TestSweepOverTasks(t *testing.T) {
 	const runs = 6
 	dir := filepath.Join(t.TempDir(), "sweep")
@@ -131,7 +131,7 @@ func TestSweepOverTasks(t *testing.T) {
 	}
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for late := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
@@ -141,7 +141,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Ctrl-C, of which all tasks of a step are told, ends a sweep in order.
+// Ctrl-C reaches all tasks of a step and ends a sweep cleanly.
 func TestInterruptedSweepOverTasks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	tasks, said := stepOf(t,
@@ -164,7 +164,7 @@ func TestInterruptedSweepOverTasks(t *testing.T) {
 	}
 }
 
-// When who conducts is killed, so are its runs on all hosts.
+// If the conductor is killed, its runs end on all hosts.
 func TestKilledConductorOfTasks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	tasks, said := stepOf(t,
@@ -184,14 +184,14 @@ func TestKilledConductorOfTasks(t *testing.T) {
 	eventually(t, "the run is gone", func() bool {
 		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 		return !slices.ContainsFunc(lines, func(path string) bool {
-			line, _ := os.ReadFile(path) // of a process that may be gone by now
+			line, _ := os.ReadFile(path) // the process may be gone by now
 			return strings.Contains(string(line), dir)
 		})
 	})
 }
 
-// What differs between cells beyond what all tasks have in common is refused, and so are processes that no conductor
-// has started.
+// Cells may not differ in properties that all tasks share, so psbench refuses such sweeps. It also refuses a process
+// whose inherited agent addresses are invalid.
 func TestSweepsThatTasksCannotRun(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	if err := os.WriteFile(other, []byte("#!/bin/sh\nexec psbench \"$@\"\n"), 0o700); err != nil { // #nosec G306 -- a program
@@ -231,7 +231,8 @@ func TestSweepsThatTasksCannotRun(t *testing.T) {
 	}
 }
 
-// Noise of runs over all tasks is measured alike, and says nothing of this machine.
+// Noise can be measured over all tasks. The result says nothing about this machine alone, so psbench compare does not
+// use it.
 func TestNoiseOverTasks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "noise")
 	tasks, said := stepOf(t,

@@ -19,10 +19,10 @@ import (
 	"github.com/psbench/psbench/internal/host"
 )
 
-// The contract's promise: a plugin that was built with the sdk as it was when the major version
-// began runs beside psbench's parts of today and computes what they do, over shared memory and over
-// a network, in a process of its own and beside a part of today. Its source builds with the sdk of
-// today as well.
+// This test checks the contract's promise. A plugin built with the sdk of the major version's beginning still runs
+// beside psbench's current parts and computes the same results. The test runs the plugin over shared memory and over
+// a network, in a separate process and beside a current part. The source of the plugin must also build with the
+// current sdk.
 func TestContractIsKept(t *testing.T) {
 	today := foreignPlugin(t, "contract")
 	kept := keptPlugin(t)
@@ -62,7 +62,7 @@ func TestContractIsKept(t *testing.T) {
 	}
 }
 
-// keptPlugin builds the kept plugin with the kept sdk, and gives its registry.
+// keptPlugin builds the kept plugin with the kept sdk, and returns the path of its registry file.
 func keptPlugin(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

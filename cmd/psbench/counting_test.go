@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Parts of any kind record what is no duration, in their trainer's process and beside it: what
-// one counts another one counts too, and nothing of the warm-up is left.
+// Parts of any kind can record counters, gauges and histograms, in the trainer's process and in a separate one. The
+// counts of different parts agree, and they exclude the warm-up.
 func TestPartsRecordNumbers(t *testing.T) {
 	registry := "--registry " + foreignPlugin(t, "counting")
 	const parts = " --server counting --ddp-hook counting --create-criterion counting --model counting --epochs 3"
@@ -37,7 +37,7 @@ func TestPartsRecordNumbers(t *testing.T) {
 	})
 }
 
-// requireNumbers requires that what the parts of a run recorded fits together.
+// requireNumbers requires that the recorded numbers of a run's parts are consistent.
 func requireNumbers(t *testing.T, res *result.Result) {
 	t.Helper()
 	iterations, elements := sumOf(iterations(res)), 0
@@ -85,7 +85,7 @@ func sumOf(numbers []int) (sum int) {
 	return sum
 }
 
-// counted is the sum of a counter over the ranks.
+// counted returns the sum of a counter over all ranks.
 func counted(res *result.Result, name string) (sum int64) {
 	for _, c := range res.Counters {
 		if c.Name == name {
@@ -105,8 +105,8 @@ func requireFact(t *testing.T, res *result.Result, process, fact, want string) {
 	t.Errorf("fact %s of %s is not %q in %+v", fact, process, want, res.Processes)
 }
 
-// What cannot be recorded ends the run with one sentence, when it is declared or after the pass
-// in which it was recorded.
+// An invalid number ends the run with one sentence: either when the part declares the metric, or after the pass that
+// recorded it.
 func TestPartsRecordWrongly(t *testing.T) {
 	registry := foreignPlugin(t, "counting")
 	for wrong, want := range map[string]string{

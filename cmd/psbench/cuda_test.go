@@ -17,10 +17,10 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// testDevices is the environment variable with what the process says that asks the CUDA driver.
+// testDevices is an environment variable with the output of the process that queries the CUDA driver.
 const testDevices = "TEST_DEVICES"
 
-// saidDevices says it where the test executable is that process.
+// saidDevices prints that output if the test executable was started as this process.
 func saidDevices() bool {
 	said, ok := os.LookupEnv(testDevices)
 	if !ok || len(os.Args) < 2 || os.Args[1] != devices.Argument {
@@ -30,13 +30,13 @@ func saidDevices() bool {
 	return true
 }
 
-// cudaArgument makes the test executable psbench-cuda, as that name does.
+// cudaArgument makes the test executable act as psbench-cuda.
 const cudaArgument = "__psbench-cuda"
 
-// testCUDABuild is the environment variable with the build that it says it is of.
+// testCUDABuild is an environment variable with the build that the fake psbench-cuda prints.
 const testCUDABuild = "TEST_CUDA_BUILD"
 
-// serveCUDA is psbench-cuda, whose devices have memory that Go cannot touch, and compute nevertheless.
+// serveCUDA acts as psbench-cuda. Go cannot touch the memory of its devices, but they compute on the CPU.
 func serveCUDA(arguments []string) {
 	if len(arguments) > 0 && arguments[0] == "version" {
 		build, ok := os.LookupEnv(testCUDABuild)
@@ -49,7 +49,7 @@ func serveCUDA(arguments []string) {
 	plugin.ServeOn(openTestDevice, enginetest.Parts(plugins.Parts())...)
 }
 
-// openTestDevice tells which device is the process's own.
+// openTestDevice prints the index of the process's own device and opens it.
 func openTestDevice() (engine.Engine, error) {
 	device, err := strconv.Atoi(os.Getenv(host.CUDADeviceVariable))
 	if err != nil {
@@ -59,7 +59,7 @@ func openTestDevice() (engine.Engine, error) {
 	return enginetest.Full.Open()
 }
 
-// cudaRegistry is a registry file whose plugin cuda is the test executable.
+// cudaRegistry returns a registry file whose plugin cuda is the test executable.
 func cudaRegistry() ([]byte, error) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric/delayed"
 )
 
-// delaySeed is the environment variable under which the test executable has one more
-// fabric, whose messages are late by that seed. Plugin processes inherit it.
+// delaySeed is an environment variable. If set, the test executable has an additional fabric whose messages are
+// delayed according to this seed. Plugin processes inherit the variable.
 const delaySeed = "TEST_DELAY_SEED"
 
-// besideBare is the one under which it has bare sockets, to compare with.
+// besideBare is an environment variable. If set, the test executable also has bare sockets as a baseline.
 const besideBare = "TEST_BARE"
 
-// extendFabrics adds the line to the table of fabrics.
+// extendFabrics adds these fabrics to the table of fabrics.
 func extendFabrics() {
 	if seed, err := strconv.ParseUint(os.Getenv(delaySeed), 10, 64); err == nil {
 		fabric.Extend(delayed.New(seed))
@@ -35,8 +35,8 @@ func extendFabrics() {
 	}
 }
 
-// A transport is a package and a line of a table: every reference case agrees over one
-// that psbench does not ship, whose messages come late and in other orders each time.
+// A transport is just a package and a line in a table. Every reference case agrees over a transport that psbench does
+// not ship. The messages of this transport arrive late and in a different order each time.
 func TestVerifyOverATransportThatDelays(t *testing.T) {
 	seeds, forms := []string{"1"}, []string{"", "--isolate all --set trainer.bucket_bytes=512"}
 	if testing.Short() || raceDetector {
@@ -45,7 +45,7 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 		seeds = []string{"1", "2", "3"}
 	}
 	for i, seed := range seeds {
-		for _, form := range forms[min(i, len(forms)-1):] { // each seed with many messages, one with few
+		for _, form := range forms[min(i, len(forms)-1):] { // each seed with many messages, one seed also with few
 			t.Run(strings.TrimSpace("seed "+seed+" "+form), func(t *testing.T) {
 				args := append([]string{"psbench", "verify", "--transport", delayed.Name}, strings.Fields(form)...)
 				cmd := &exec.Cmd{Path: "/proc/self/exe", Args: args, Env: append(os.Environ(), delaySeed+"="+seed)}
@@ -58,7 +58,7 @@ func TestVerifyOverATransportThatDelays(t *testing.T) {
 	}
 }
 
-// psbench comm takes turns between a transport and bare sockets, which all-reduce right.
+// psbench comm alternates between a transport and bare sockets, and the all-reduce over bare sockets is correct.
 func TestCommBesideBareSockets(t *testing.T) {
 	args :=
 		strings.Fields("psbench comm --transport tcp,bare,baretls --expect any --sizes 4K,2M --rounds 5 --repeat 1 --no-limits --quiet --ntrainer 3")
@@ -69,7 +69,7 @@ func TestCommBesideBareSockets(t *testing.T) {
 	}
 }
 
-// Without that variable there is no such transport.
+// Without the variable the delayed transport does not exist.
 func TestDelaysAreNotShipped(t *testing.T) {
 	status, _, stderr := psbenchMain(t, "config", "--transport", delayed.Name)
 	if status == 0 || !strings.Contains(stderr, `--transport is "delayed" but must be auto, `) {

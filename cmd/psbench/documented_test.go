@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// Where a command of a page ends: a pipe, another command, a comment.
+// endOfCommand matches the end of a command on a page: a pipe, another command or a comment.
 var endOfCommand = regexp.MustCompile(`\s+(\||>>?|<|&&|;|#|&|2>).*$`)
 
-// A command that a page shows has flags and subcommands that psbench has. TestPluginsGuide and TestPythonGuide
-// run the guides' commands, and CI runs the README's.
+// Every command on a page uses existing flags and subcommands. TestPluginsGuide and TestPythonGuide run the commands
+// of the guides, and CI runs the commands of the README.
 func TestCommandsOfPages(t *testing.T) {
 	pages := []string{"README.md", "CONTRIBUTING.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
@@ -49,7 +49,7 @@ func TestCommandsOfPages(t *testing.T) {
 	}
 }
 
-// commandsOf are the lines of a page's blocks that call psbench, without what stands for something to fill in.
+// commandsOf returns the lines in a page's code blocks that call psbench, without placeholders.
 func commandsOf(page string) []string {
 	var commands []string
 	for _, found := range block.FindAllStringSubmatch(page, -1) {
@@ -67,7 +67,8 @@ func commandsOf(page string) []string {
 	return commands
 }
 
-// askingHelp has psbench parse the words and do nothing. Behind -- they belong to another command.
+// askingHelp turns a command into one that parses its words and only prints help. Words after -- belong to another
+// command.
 func askingHelp(words []string) []string {
 	at := slices.Index(words, "--")
 	if at < 0 {
@@ -76,7 +77,7 @@ func askingHelp(words []string) []string {
 	return slices.Insert(words, at, "--help")
 }
 
-// arguments are the words of a command, as a shell parts them where nothing is quoted within a word.
+// arguments splits a command into words as a shell does. Quotes may enclose only whole words.
 func arguments(command string) []string {
 	var words []string
 	for _, word := range regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`).FindAllString(command, -1) {

@@ -20,11 +20,11 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// testEngine is the environment variable under which the test executable serves psbench's own
-// parts on an engine whose memory Go cannot touch. Plugin processes inherit it.
+// testEngine is an environment variable. If set, the test executable serves psbench's own parts on an engine whose
+// memory Go cannot touch. Plugin processes inherit the variable.
 const testEngine = "TEST_ENGINE"
 
-// testEngines are engines by the variable's values, and how they serve parts.
+// testEngines maps values of the variable to engines and to functions that adapt the parts.
 var testEngines = map[string]struct {
 	open  engine.Opener
 	parts func([]sdk.Part) []sdk.Part
@@ -39,7 +39,7 @@ var testEngines = map[string]struct {
 	"adam": {enginetest.Config{Types: enginetest.Full.Types,
 		Optimizers: []string{optimizer.Adam, optimizer.Adagrad}}.Open, enginetest.Parts},
 	"bare": {enginetest.Full.Open, ownParts},
-	// Of ordinary memory, with something wrong at their end or with what they adopt.
+	// These engines use ordinary memory. Either Close fails, or adopted memory causes an error.
 	"unclosed": {faulty{close: func() error { return errors.New("the device is gone") }}.open, ownParts},
 	"panics":   {faulty{close: func() error { panic("the driver fell over") }}.open, ownParts},
 	"hangs":    {faulty{close: func() error { select {} }}.open, ownParts},
@@ -51,7 +51,7 @@ var testEngines = map[string]struct {
 
 func ownParts(parts []sdk.Part) []sdk.Part { return parts }
 
-// faulty is an engine of ordinary memory that adopts nothing unless release is set.
+// faulty is an engine of ordinary memory. It adopts no memory unless release is set.
 type faulty struct {
 	engine.Engine
 	adopt          error
@@ -83,7 +83,7 @@ type releasing func() error
 
 func (r releasing) Close() error { return r() }
 
-// servedOnTestEngine is launch.Child for built-in parts on such an engine.
+// servedOnTestEngine is launch.Child for built-in parts on a test engine.
 func servedOnTestEngine() bool {
 	served, ok := testEngines[os.Getenv(testEngine)]
 	if !ok || len(os.Args) < 2 || os.Args[1] != launch.BuiltinArgument {
@@ -93,11 +93,11 @@ func servedOnTestEngine() bool {
 	return true
 }
 
-// hooksOf are the hooks under which a case has the same outcome, its own first, and what they
-// need beside: of cases with one trainer any, of others those that average over all of them.
+// hooksOf returns the hooks under which a case has the same outcome, with their required options. The case's own hook
+// comes first. For one trainer these are all hooks; otherwise they are the hooks that average over all trainers.
 func hooksOf(c verify.Case) []map[string]any {
 	hooks := []map[string]any{{}}
-	if _, ok := c.(*verify.Hybrid); ok { // one trainer; the servers are for the tables
+	if _, ok := c.(*verify.Hybrid); ok { // one trainer; the servers hold the tables
 		return append(hooks, map[string]any{"ddp_hook": "hybrid"}, map[string]any{"ddp_hook": "noop"})
 	}
 	ddp, ok := c.(*verify.DDP)
@@ -117,8 +117,8 @@ func hooksOf(c verify.Case) []map[string]any {
 	return hooks
 }
 
-// Every reference case agrees where all parts compute in memory that Go cannot touch, under
-// every hook. A short run takes one transport for each hook beside a case's own.
+// Every reference case agrees under every hook if all parts compute in memory that Go cannot touch. A short run tests
+// each additional hook over one transport only.
 func TestReferenceCasesOnAnEngineApart(t *testing.T) {
 	t.Setenv(testEngine, "dark")
 	cases, err := verify.Embedded()
@@ -155,7 +155,7 @@ func TestReferenceCasesOnAnEngineApart(t *testing.T) {
 	}
 }
 
-// agreesApart runs a case on the engine and says under which hook.
+// agreesApart runs a case on the engine and returns the name of its hook.
 func agreesApart(t *testing.T, c verify.Case, layer config.Layer) (hook string) {
 	t.Helper()
 	a := &app{environ: os.Environ()}

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// With every optimizer, and of what hosts look at beside training, both engines give the same
-// bits.
+// Both engines give bitwise equal results with every optimizer. The comparison includes values that hosts inspect
+// outside of training.
 func TestAnEngineApartComputesTheSameBits(t *testing.T) {
 	const small = " --nserver 0 --ddp-hook allreduce --epochs 2 --warmup none --set model.dense_layers_count=2 --set model.sparse=true"
 	for _, args := range []string{
@@ -55,7 +55,7 @@ func TestAnEngineApartComputesTheSameBits(t *testing.T) {
 	}
 }
 
-// Buckets of other sizes and an isolated hook, to which buckets look the same, agree as well.
+// Cases also agree with other bucket sizes, and with an isolated hook, which sees the same buckets.
 func TestVerifyOnAnEngineApart(t *testing.T) {
 	t.Setenv(testEngine, "dark")
 	verifyAll(t, "--set trainer.bucket_bytes=512")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Of several processes that find the same any may be the first to tell.
+// If several processes find the same error, any of them may report it first.
 func TestEnginesThatLackSomething(t *testing.T) {
 	const (
 		small  = "--set model.dense_layers_count=1 "
@@ -49,7 +49,7 @@ func TestEnginesThatLackSomething(t *testing.T) {
 	}
 }
 
-// What goes wrong in the end of an engine, or of what it adopted, is told as that of a part is.
+// An error while an engine or its adopted memory is closed is reported like an error of a part.
 func TestEnginesThatDoNotClose(t *testing.T) {
 	const batchUpdate = " --trainer batch_update --nserver 1 --ntrainer 1"
 	for _, c := range []struct{ engine, args, want string }{
@@ -90,7 +90,7 @@ func TestEnginesThatDoNotClose(t *testing.T) {
 	}
 }
 
-// After an interrupt and after a failure engines are closed as well, and what goes wrong is added.
+// Engines are also closed after an interrupt or a failure. The errors of engines are appended to the message.
 func TestEnginesAreClosedHoweverARunEnds(t *testing.T) {
 	t.Setenv(testEngine, "unclosed")
 	const told = "; at the end trainer0: engine faulty, Close: the device is gone"
@@ -114,7 +114,7 @@ func TestEnginesAreClosedHoweverARunEnds(t *testing.T) {
 	})
 }
 
-// A copy that never ends ends the run, also where nobody else waits for its trainer.
+// A copy that never ends makes the run fail, even if no other process waits for this trainer.
 func TestEnginesWhoseCopiesDoNotEnd(t *testing.T) {
 	t.Setenv(testEngine, "held")
 	for _, trainers := range []string{"1", "2"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The plugin on the page about gorgonia is built as it stands there, and runs.
+// The plugin on the gorgonia page builds exactly as shown, and runs.
 func TestGorgoniaPage(t *testing.T) {
 	dir, page := moduleBeside(t, "tanh-plugin"), readPage(t, "docs/gorgonia.md")
 	write(t, filepath.Join(dir, "main.go"), codeBlock(t, page, "go", "package main\n"))
@@ -28,8 +28,7 @@ func TestGorgoniaPage(t *testing.T) {
 	}
 }
 
-// The server of CONTRIBUTING.md is added as its steps say: psbench builds with it, and the
-// script that tests it passes.
+// The steps in CONTRIBUTING.md add a server: psbench builds with it, and the script that tests it passes.
 func TestServerOfTheGuide(t *testing.T) {
 	dir, page := t.TempDir(), readPage(t, "CONTRIBUTING.md")
 	changed := map[string]string{"plugins/servers/sum.go": codeBlock(t, page, "go", "package servers\n")}
@@ -65,9 +64,8 @@ func TestServerOfTheGuide(t *testing.T) {
 	}})
 }
 
-// moduleBeside makes a module that requires this checkout. It lists psbench's own
-// requirements: "go mod tidy" would find them, but needs more modules than the tests
-// have, those of the dependencies' tests.
+// moduleBeside creates a module that requires this checkout. The module lists psbench's own requirements. The command
+// "go mod tidy" would also need modules that only the tests of dependencies use, and the test machine may lack these.
 func moduleBeside(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +77,7 @@ func moduleBeside(t *testing.T, name string) string {
 	return dir
 }
 
-// goIn runs the go command in a folder, without the network.
+// goIn runs the go command in a folder, without network access.
 func goIn(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	runIn(t, dir, "go", args...)
@@ -95,7 +93,7 @@ func runIn(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// root is the folder of this checkout.
+// root returns the folder of this checkout.
 func root(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -122,11 +120,11 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// block is a block of code on a page: its indentation, its language and its text.
+// block matches a code block on a page: its indentation, its language and its text.
 var block = regexp.MustCompile("(?ms)^( *)```(\\w*)\n(.*?)^ *```\n")
 
-// codeBlock is the page's first block of code in a language that has some words in it, without
-// the indentation of a list.
+// codeBlock returns the page's first code block in the given language that contains the given words. It removes the
+// indentation of a surrounding list.
 func codeBlock(t *testing.T, page, language, words string) string {
 	t.Helper()
 	for _, found := range block.FindAllStringSubmatch(page, -1) {

@@ -16,15 +16,15 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// The phases of a run in which processes are made to fail.
+// phases are the phases of a run during which the tests make processes fail.
 var phases = []string{"launch", "warm-up", "measured pass", "collection"}
 
 func TestKilledProcessEndsTheRun(t *testing.T) {
 	for i, victim := range []string{"trainer1", "server2", "data", "trainer0.hook", "trainer1.criterion",
 		"trainer0.model"} {
 		for j, phase := range phases {
-			// Both passes are one to all processes, and under the race detector others die in
-			// the warm-up of TestKilledProcessEndsEverySystem.
+			// Processes do the same in both passes. With the race detector, TestKilledProcessEndsEverySystem covers the
+			// warm-up.
 			if leftOut(i, j, len(phases)) || raceDetector && phase == "warm-up" {
 				continue
 			}
@@ -39,7 +39,7 @@ func TestKilledProcessEndsTheRun(t *testing.T) {
 	}
 }
 
-// Over frames a death shows in the middle of one.
+// Over TCP, a death can cut a frame in the middle.
 func TestKilledProcessEndsTheRunOverTCP(t *testing.T) {
 	for _, victim := range []string{"trainer0.hook", "trainer1", "server2"} {
 		t.Run(victim, func(t *testing.T) {
@@ -63,10 +63,10 @@ func TestInterruptEndsTheRun(t *testing.T) {
 	}
 }
 
-// A terminal that goes away loses nothing, unless nohup has the run go on.
+// A run whose terminal disappears keeps its results. With nohup the run goes on.
 func TestHangUpEndsTheRunAsAnInterruptDoes(t *testing.T) {
 	hangUps := make(chan os.Signal, 1)
-	signal.Notify(hangUps, syscall.SIGHUP) // so that tests under nohup do not hand that down
+	signal.Notify(hangUps, syscall.SIGHUP) // psbench must not inherit an ignored SIGHUP when the tests run under nohup
 	defer signal.Stop(hangUps)
 	file := filepath.Join(t.TempDir(), "result.json")
 	f := startFaulty(t, "--json", file)
@@ -79,7 +79,7 @@ func TestHangUpEndsTheRunAsAnInterruptDoes(t *testing.T) {
 }
 
 func TestHangUpIsIgnoredUnderNohup(t *testing.T) {
-	signal.Ignore(syscall.SIGHUP) // what a process ignores its children do too
+	signal.Ignore(syscall.SIGHUP) // child processes inherit ignored signals
 	f := startFaulty(t)
 	signal.Reset(syscall.SIGHUP)
 	f.reach("measured pass")
@@ -90,8 +90,7 @@ func TestHangUpIsIgnoredUnderNohup(t *testing.T) {
 	f.leavesNothing()
 }
 
-// What was done until an interrupt is reported as far as it went, and as that of the
-// warm-up where it is.
+// An interrupted run reports the work done so far. The report says if this work was part of the warm-up.
 func TestInterruptedRunKeepsWhatItDid(t *testing.T) {
 	for phase, pass := range map[string]string{"warm-up": result.WarmUp, "measured pass": result.Measured} {
 		args := []string{"--epochs", "400"}
@@ -122,8 +121,8 @@ func TestInterruptedRunKeepsWhatItDid(t *testing.T) {
 	}
 }
 
-// requireAccounted requires as many samples of a run with batches of 10 as its trainers
-// had iterations, and that throughput and measurements tell the same.
+// requireAccounted requires 10 samples per iteration, for a run with batches of 10. The number of measurements must
+// match the throughput.
 func requireAccounted(t *testing.T, res *result.Result) {
 	t.Helper()
 	iterations, measured := 0, 0
@@ -144,8 +143,8 @@ func requireAccounted(t *testing.T, res *result.Result) {
 	}
 }
 
-// The core cannot say anything once it is killed; its processes must notice.
-// In collection one of them is stopped, which must not keep it alive either.
+// A killed core cannot notify its processes, so they must notice the loss themselves. In the phase collection the
+// test also stops a process, and that process must end, too.
 func TestKilledCoreLeavesNothing(t *testing.T) {
 	for _, phase := range phases {
 		t.Run(phase, func(t *testing.T) {
@@ -157,8 +156,7 @@ func TestKilledCoreLeavesNothing(t *testing.T) {
 	}
 }
 
-// A stopped process is alive but never answers: the deadline must end the run
-// and name it.
+// A stopped process is alive but never answers. The timeout must end the run, and the error must name the process.
 func TestStoppedProcessIsNamed(t *testing.T) {
 	allReduce := []string{"--ntrainer", "3", "--nserver", "0"}
 	for i, c := range []struct {
@@ -188,11 +186,11 @@ func TestStoppedProcessIsNamed(t *testing.T) {
 	}
 }
 
-// What a failed run had measured is reported and marked.
+// A failed run reports its measurements so far and marks them as incomplete.
 func TestFailedRunKeepsItsSamples(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "result.json")
 	f := startFaulty(t, "--json", file)
-	f.reach("collection") // all samples are there
+	f.reach("collection") // all samples have been recorded
 	f.signal("server2", syscall.SIGKILL)
 	f.ended("server2")
 	if !strings.Contains(f.stdout.String(), "INCOMPLETE: server2") {
@@ -210,7 +208,7 @@ func TestFailedRunKeepsItsSamples(t *testing.T) {
 	}
 }
 
-// A supervisor that was stopped is continued at the end of the run.
+// At the end of the run, the core continues a stopped supervisor.
 func TestStoppedSupervisorHoldsNothingUp(t *testing.T) {
 	f := startFaulty(t)
 	f.reach("measured pass")
@@ -221,7 +219,7 @@ func TestStoppedSupervisorHoldsNothingUp(t *testing.T) {
 	f.leavesNothing()
 }
 
-// Without its supervisor no process may stay, and the run cannot go on.
+// If the supervisor is killed, the run ends and no process remains.
 func TestKilledSupervisorEndsTheRun(t *testing.T) {
 	f := startFaulty(t)
 	f.reach("measured pass")
@@ -229,7 +227,7 @@ func TestKilledSupervisorEndsTheRun(t *testing.T) {
 	f.ended("with its supervisor (process ")
 }
 
-// Nobody reads standard error, and it is full: that is no failure of the run.
+// A full standard error without a reader does not make the run fail.
 func TestPausedReaderOfProgressHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
@@ -249,7 +247,7 @@ func TestPausedReaderOfProgressHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// fill writes to a pipe until it is full.
+// fill writes to a pipe until the pipe is full.
 func fill(t *testing.T, pipe *os.File) {
 	t.Helper()
 	if err := pipe.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {

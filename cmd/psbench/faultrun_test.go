@@ -17,35 +17,35 @@ import (
 	"github.com/psbench/psbench/core/process/launch"
 )
 
-// patience is how long a test waits for what must happen: far less than the default of
-// --rpc-timeout, which is what a run takes that heard of nothing, and far more than a
-// loaded machine takes.
+// patience is the maximum time that a test waits for an event. The time is far shorter than the default
+// --rpc-timeout, so a test detects a run that does not notice a failure. The time is far longer than a loaded machine
+// needs.
 const patience = 50 * time.Second
 
-// longRun is how long a phase of a healthy run may be in coming: processes that wait for
-// each other get on slowly where others compute all the time.
+// longRun is the maximum time until a healthy run reaches its next phase. Processes that wait for each other are slow
+// on a busy machine.
 const longRun = 5 * time.Minute
 
-// leftOut says whether a short run leaves a combination of two lists out: it takes every
-// value of each list, but not every pair. i is the place in the longer list, j that in a
-// list of n.
+// leftOut reports whether a short test skips a combination of values of two lists. A short test takes every value of
+// each list but not every pair. The parameter i is the index in the longer list, and j is the index in the other
+// list, which has n values.
 func leftOut(i, j, n int) bool { return testing.Short() && i%n != j }
 
-// faultRun is a psbench process that is about to meet a fault.
+// faultRun is a psbench process in which a test causes a fault.
 type faultRun struct {
 	t       *testing.T
 	cmd     *exec.Cmd
-	temp    string // its TMPDIR, which must be empty afterwards
+	temp    string // TMPDIR of the process, which must be empty afterwards
 	stdout  bytes.Buffer
 	phase   chan string    // lines of progress
-	found   map[string]int // processes by name, once all are there
+	found   map[string]int // process IDs by name, set once all processes run
 	reading sync.WaitGroup
 	mu      sync.Mutex
-	lines   []string // of standard error
+	lines   []string // standard error so far
 }
 
-// startFaulty starts a run of two passes of some hundred milliseconds each,
-// with a short socket path, in which every part is isolated.
+// startFaulty starts a run with two passes of some hundred milliseconds each. Every part is isolated. The paths of
+// sockets are short.
 func startFaulty(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	return startPsbench(t, append([]string{
@@ -55,7 +55,7 @@ func startFaulty(t *testing.T, args ...string) *faultRun {
 	}, args...)...)
 }
 
-// startPsbench starts a command line with a folder for temporary files of its own.
+// startPsbench starts psbench with a new folder for temporary files.
 func startPsbench(t *testing.T, args ...string) *faultRun {
 	t.Helper()
 	temp, err := os.MkdirTemp("", "ps")
@@ -88,14 +88,13 @@ func startPsbench(t *testing.T, args ...string) *faultRun {
 	return f
 }
 
-// reach waits until the run is in a phase. A run in collection is over in no
-// time, so the data process, idle since the batches were partitioned, is stopped to
-// hold it there.
+// reach waits until the run is in a phase. The phase collection normally ends very quickly. To prolong this phase,
+// reach stops the data process, which is idle since it partitioned the batches.
 func (f *faultRun) reach(phase string) {
 	f.t.Helper()
 	if phase == "collection" {
 		f.reach("measured pass")
-		f.reach("trainer0: epoch 6 of " + passEpochs) // the data process was reset
+		f.reach("trainer0: epoch 6 of " + passEpochs) // the data process has been reset by then
 		f.signal("data", syscall.SIGSTOP)
 	}
 	for {
@@ -122,9 +121,8 @@ func (f *faultRun) text() string {
 	return strings.Join(f.lines, "\n")
 }
 
-// signal sends sig to the process of the run with this name, as soon as there
-// is one. To look for it among all processes of the machine may take longer than a pass,
-// so that was done when the passes began.
+// signal sends sig to the process with this name as soon as the process exists. Searching all processes of the
+// machine may take longer than a pass, so the search took place when the passes began.
 func (f *faultRun) signal(name string, sig syscall.Signal) {
 	f.t.Helper()
 	if pid := f.found[name]; pid != 0 {
@@ -148,9 +146,8 @@ func (f *faultRun) send(pid int, sig syscall.Signal) {
 	}
 }
 
-// pids are the processes of this run by name, whoever their parent is: their
-// environment names the run's folder. The core and plugins that are not built in have
-// the name of their program.
+// pids returns the IDs of this run's processes by name. It recognises them by the run's folder in their environment,
+// because their parents vary. The core and external plugins have the names of their programs.
 func (f *faultRun) pids() map[string]int {
 	found := map[string]int{}
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -159,7 +156,7 @@ func (f *faultRun) pids() map[string]int {
 	}
 	for _, file := range files {
 		line, err := os.ReadFile(file)
-		if err != nil || len(line) == 0 { // it has none of its own, as the kernel's have
+		if err != nil || len(line) == 0 { // kernel threads have no command line
 			continue
 		}
 		env, err := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
@@ -183,7 +180,7 @@ func (f *faultRun) pids() map[string]int {
 	return found
 }
 
-// end waits for the run to end and returns its exit status and last line.
+// end waits for the run to end, and returns its exit status and its last line.
 func (f *faultRun) end() (status int, last string) {
 	f.t.Helper()
 	timer := time.AfterFunc(patience, func() { _ = f.cmd.Process.Kill() })
@@ -200,13 +197,13 @@ func (f *faultRun) end() (status int, last string) {
 	return f.cmd.ProcessState.ExitCode(), lines[len(lines)-1]
 }
 
-// leavesNothing checks that no process and no file of the run is left.
+// leavesNothing checks that no process and no file of the run remains.
 func (f *faultRun) leavesNothing() {
 	f.t.Helper()
 	var pids map[string]int
 	var files []os.DirEntry
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		// To look at all processes of the machine costs more than to look into a folder.
+		// Searching all processes of the machine costs more than reading a folder.
 		if files, _ = os.ReadDir(f.temp); len(files) > 0 {
 			continue
 		}
@@ -218,8 +215,7 @@ func (f *faultRun) leavesNothing() {
 	f.t.Errorf("left behind: processes %v, files %v", pids, files)
 }
 
-// ended checks how a run ended: with a failure, in one sentence that
-// contains all of want, and with nothing left behind.
+// ended checks that the run failed with one sentence that contains all of want, and that nothing remains.
 func (f *faultRun) ended(want ...string) {
 	f.t.Helper()
 	status, last := f.end()
@@ -240,7 +236,7 @@ func (f *faultRun) ended(want ...string) {
 	f.leavesNothing()
 }
 
-// interrupt does what Ctrl-C does, which must end the run with a status of its own.
+// interrupt sends the signal of Ctrl-C. The run must end with the exit status for interrupts.
 func (f *faultRun) interrupt() {
 	f.t.Helper()
 	f.send(f.cmd.Process.Pid, syscall.SIGINT)
@@ -250,7 +246,7 @@ func (f *faultRun) interrupt() {
 	}
 }
 
-// kill kills the core, after which nothing may be left.
+// kill kills the core. Nothing may remain.
 func (f *faultRun) kill() {
 	f.t.Helper()
 	f.send(f.cmd.Process.Pid, syscall.SIGKILL)
@@ -260,16 +256,14 @@ func (f *faultRun) kill() {
 	f.leavesNothing()
 }
 
-// shortTimeout gives a run a deadline that a test can wait for, and that processes which
-// share their cores with others' load keep.
+// shortTimeout sets a timeout that is short enough for a test, and long enough for processes on a busy machine.
 var shortTimeout = []string{"--rpc-timeout", "10"}
 
-// endedNaming checks that a run with shortTimeout ended with a wait in vain and the right
-// name: nobody else may be blamed.
+// endedNaming checks that a run with shortTimeout timed out and named only the right process.
 func (f *faultRun) endedNaming(victim string) {
 	f.t.Helper()
 	f.ended()
-	text, _, _ := strings.Cut(f.text(), "; "+victim+" is ") // what a foreign one is
+	text, _, _ := strings.Cut(f.text(), "; "+victim+" is ") // omits the sentence about a foreign part
 	if !strings.Contains(text, "waited 10 s for ") {
 		f.t.Errorf("it did not wait for 10 s:\n%s", text)
 	}

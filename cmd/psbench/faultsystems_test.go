@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// systems are runs of the trainers that use their servers in other ways than ddp: 2
-// trainers, a data process and passes of some hundred milliseconds.
+// systems are flags for trainers that use their servers differently from ddp. Each run has 2 trainers, a data
+// process, and passes of some hundred milliseconds.
 var systems = map[string][]string{
 	"hybrid": {
 		"--trainer", "hybrid", "--ntrainer", "2", "--nserver", "2", "--epochs", "60", "--set",
@@ -48,7 +48,7 @@ func TestKilledProcessEndsEverySystem(t *testing.T) {
 			f.reach(c.phase)
 			f.signal(c.victim, syscall.SIGKILL)
 			f.ended(c.victim+" (process ", "was killed by signal 9 during "+c.phase)
-			// The death may come before anything was measured in the warm-up.
+			// The process may die before the warm-up has measured anything.
 			if text := f.stdout.String(); (text != "" || c.phase == "measured pass") &&
 				!strings.Contains(text, "INCOMPLETE: "+c.victim) {
 				t.Errorf("tables are not marked incomplete:\n%s", text)
@@ -67,7 +67,7 @@ func TestInterruptEndsEverySystem(t *testing.T) {
 	}
 }
 
-// Whoever is stopped in the measured pass is named once the deadline is over.
+// If a process is stopped in the measured pass, the timeout error names it.
 func TestStoppedProcessIsNamedInEverySystem(t *testing.T) {
 	for _, c := range []struct{ system, transport, victim string }{
 		{"hybrid", "shm", "trainer1"},
@@ -83,7 +83,7 @@ func TestStoppedProcessIsNamedInEverySystem(t *testing.T) {
 	}
 }
 
-// The server of a table dies or is stopped in the middle of a call, or just stays in it.
+// The server of a table is killed or stopped during a call, or never returns from the call.
 func TestServerFailsDuringLookupAndUpdate(t *testing.T) {
 	registry := foreignPlugin(t, "stuck")
 	for _, c := range []struct{ transport, inside, fault string }{
@@ -114,7 +114,7 @@ func TestServerFailsDuringLookupAndUpdate(t *testing.T) {
 	}
 }
 
-// pidIn waits for a file that holds the id of a process.
+// pidIn waits for a file that contains a process ID, and returns the ID.
 func (f *faultRun) pidIn(file string) int {
 	f.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {

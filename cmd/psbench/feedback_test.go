@@ -13,11 +13,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// feedback is a hook that rounds gradients, and adds what it rounds away to the next gradient of
-// that bucket.
+// feedback is a hook that rounds gradients. It adds the rounding error to the next gradient of the same bucket.
 type feedback struct {
 	group comm.Group
-	away  [][]float32 // by bucket
+	away  [][]float32 // rounding errors by bucket
 }
 
 func newFeedback(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
@@ -44,8 +43,8 @@ func (h *feedback) Reset() {
 	}
 }
 
-// A pass after a warm-up has the losses of one without, bit for bit, whatever the hook keeps,
-// in its trainer's process and beside it.
+// A pass after a warm-up has bitwise the same losses as a pass without a warm-up, even if the hook keeps state. The
+// test runs the hook in the trainer's process and in a separate one.
 func TestHookForgetsTheWarmUp(t *testing.T) {
 	losses := func(args ...string) [][]float64 {
 		file := filepath.Join(t.TempDir(), "result.json")

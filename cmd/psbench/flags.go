@@ -15,10 +15,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// wholeFlag is a flag whose value is a whole number, however it is written.
+// wholeFlag is a flag whose value is a whole number in any notation.
 type wholeFlag int
 
-// wholeVar adds a flag for a whole number, as pflag's IntVar does.
+// wholeVar adds a flag for a whole number, like pflag's IntVar.
 func wholeVar(flags *pflag.FlagSet, to *int, name string, otherwise int, usage string) {
 	*to = otherwise
 	flags.Var((*wholeFlag)(to), name, usage)
@@ -38,10 +38,10 @@ func (f *wholeFlag) Set(text string) error {
 	return err
 }
 
-// numberFlag is a flag whose value is a number, however it is written.
+// numberFlag is a flag whose value is a number in any notation.
 type numberFlag float64
 
-// numberVar adds a flag for a number, as pflag's Float64Var does.
+// numberVar adds a flag for a number, like pflag's Float64Var.
 func numberVar(flags *pflag.FlagSet, to *float64, name string, otherwise float64, usage string) {
 	*to = otherwise
 	flags.Var((*numberFlag)(to), name, usage)
@@ -58,22 +58,22 @@ func (f *numberFlag) Set(text string) error {
 	return err
 }
 
-// percentType is the type of flags whose values are percentages.
+// percentType is the type name of flags whose values are percentages.
 const percentType = "PERCENT"
 
-// partType is the type of flags whose values are parts of a whole, 100% at most.
+// partType is the type name of flags whose values are percentages of at most 100%.
 const partType = "PART"
 
 // percentage is a flag such as 5%.
 type percentage struct {
 	share float64
 	given bool
-	part  bool // of a whole: 100% at most
+	part  bool // at most 100%
 }
 
 func (p *percentage) String() string {
 	if *p == (percentage{}) {
-		return "" // so that help names no default
+		return "" // so help shows no default
 	}
 	return strconv.FormatFloat(100*p.share, 'g', 6, 64) + "%"
 }
@@ -99,17 +99,17 @@ func (p *percentage) Set(text string) error {
 	return nil
 }
 
-// mostFailedFlag is a flag of all commands that name a winning cell.
+// mostFailedFlag is a flag of every command that names a winning cell.
 const mostFailedFlag = "most-failed"
 
-// mostFailed is the share of failed runs above which a cell cannot win.
+// mostFailed is the largest share of failed runs with which a cell can still win.
 type mostFailed struct{ percentage }
 
-// add gives a command the flag.
+// add adds the flag to a command.
 func (m *mostFailed) add(cmd *cobra.Command) {
 	m.percentage = percentage{share: verdict.DefaultMostFailed, part: true}
 	cmd.Flags().Var(&m.percentage, mostFailedFlag, "a cell cannot win if more than this `PERCENT` of its runs failed")
 }
 
-// loader returns a loader of studies that are judged by this share.
+// loader returns a loader whose studies are judged with this share.
 func (m *mostFailed) loader() *model.Loader { return &model.Loader{MostFailed: &m.share} }

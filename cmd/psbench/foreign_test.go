@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A trainer of another plugin finds all that it needs in public packages. Its learning rate
-// is that of the world: with twice that psbench's own trainer has the same losses.
+// A trainer in an external plugin needs only public packages. This trainer multiplies its learning rate by the number
+// of trainers. So with two trainers, the losses equal the losses of psbench's own trainer with twice the learning
+// rate.
 func TestForeignTrainer(t *testing.T) {
 	file := foreignPlugin(t, "foreign")
-	apart := file + "-apart" // says nothing of psbench's parts
+	apart := file + "-apart" // a registry file that does not mention psbench's parts
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -57,8 +58,8 @@ func TestForeignTrainer(t *testing.T) {
 	}
 }
 
-// A plugin on an engine of its own has psbench's trainer under a key of its own, and its losses
-// are those of psbench.
+// A plugin on its own engine offers psbench's trainer under another key. The losses equal the losses of psbench's own
+// plugin.
 func TestDevicePlugin(t *testing.T) {
 	small := []string{"--epochs", "2", "--nserver", "0", "--set", "model.dense_layers_count=2", "--set",
 		"trainer.lr=16"}

@@ -11,15 +11,14 @@ import (
 	"github.com/psbench/psbench/core/measure/micro"
 )
 
-// A server that forgets the division doubles every delta. It is a plugin of its
-// own, so this also runs a foreign executable in a run. What does not fit is skipped, what goes
-// wrong is not.
+// A server that forgets the division doubles every delta. The server is in a separate plugin, so the test also runs
+// an external program. Cases that do not fit are skipped; cases that fail are not.
 func TestVerifyOfForeignParts(t *testing.T) {
 	file := foreignPlugin(t, "forgetful")
 	for args, want := range map[string][]string{
 		"--server forgetful": {
 			"trainer1, weight_1: delta_sumsq", "skip  allreduce_dense_t2: it has no servers\n",
-			"1 of 5 cases agree, 4 disagree, 8 skipped", // a sum over one trainer is its mean
+			"1 of 5 cases agree, 4 disagree, 8 skipped", // for one trainer, sum and mean are equal
 			"psbench: not every reference case agrees: of 5 cases 4 disagree\n",
 		},
 		"--server echo": {
@@ -51,14 +50,14 @@ func TestVerifyOfForeignParts(t *testing.T) {
 	}
 }
 
-// Servers and hooks of another plugin are asked what they must answer, in the processes that
-// measure: a median is no mean. What nobody says is not compared, and the result tells that.
+// psbench comm asks the servers and hooks of another plugin for the right answers, in the measuring processes. For
+// example, a median differs from a mean. If a part cannot tell, psbench compares nothing, and the result states that.
 func TestCommAsksTheParts(t *testing.T) {
 	registry := foreignPlugin(t, "forgetful")
 	for flags, want := range map[string]struct {
 		fails    string
-		verified []micro.Verified // by row
-		reason   string           // why rows were not
+		verified []micro.Verified // one for each row
+		reason   string           // expected reason why rows were not verified
 	}{
 		"pushpull --server median --ntrainer 3":                 {verified: []micro.Verified{micro.EveryRound}},
 		"pushpull --server median --ntrainer 4 --sparse --warm": {verified: []micro.Verified{micro.LeadIn}},
@@ -101,7 +100,7 @@ func TestCommAsksTheParts(t *testing.T) {
 					t.Errorf("%s: the row is unchecked since %q, want %q", flags, row.Unchecked, want.reason)
 				}
 			}
-			words := strings.Join(strings.Fields(stdout), " ") // whose lines are cut
+			words := strings.Join(strings.Fields(stdout), " ") // removes line breaks
 			told := strings.Contains(words, "not at all (") && strings.Contains(words, want.reason)
 			if !slices.Equal(rows, want.verified) || want.reason != "" && !told {
 				t.Errorf("%s: verified %v\n%s", flags, rows, stdout)
@@ -113,7 +112,7 @@ func TestCommAsksTheParts(t *testing.T) {
 	}
 }
 
-// requirePlugins requires that the result tells which programs of a test ran: psbench's and another.
+// requirePlugins requires that the result names the programs of a test: psbench and one other plugin.
 func requirePlugins(t *testing.T, r *micro.Result, name, registry string) {
 	t.Helper()
 	if len(r.Plugins) != 2 {

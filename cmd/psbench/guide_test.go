@@ -18,8 +18,7 @@ import (
 	"time"
 )
 
-// The guide of docs/plugins.md is followed word for word by somebody who has Go, its module cache,
-// and psbench in a clone.
+// The test follows the guide in docs/plugins.md literally. The reader has Go, a module cache, and a clone of psbench.
 func TestPluginsGuide(t *testing.T) {
 	g := newReader(t).follow(t, "docs/plugins.md", "From nothing to a measured hook",
 		func(string) string { return "main.go" })
@@ -28,7 +27,7 @@ func TestPluginsGuide(t *testing.T) {
 	}
 }
 
-// That of docs/python.md is followed by somebody who has python3 and what plugins import.
+// The test follows the guide in docs/python.md literally. The reader has python3 and the modules that plugins import.
 func TestPythonGuide(t *testing.T) {
 	path := withPython(t)
 	r := newReader(t)
@@ -44,15 +43,14 @@ func TestPythonGuide(t *testing.T) {
 	}
 }
 
-// slowPart is a warning that a guide does not show: whether a part is slow depends on the machine.
+// slowPart matches a warning about a slow part. Guides do not show this warning, because it depends on the machine.
 var slowPart = regexp.MustCompile(`(?m)^ +warn +speed .*\n`)
 
-// guide is how much of a guide was followed: its steps, blocks of commands, and blocks of what these print.
+// guide counts the steps of a guide, its blocks of commands, and its blocks of expected output.
 type guide struct{ steps, commands, shown int }
 
-// follow follows the guide below a headline of a page: each command is run as it stands there, in a folder
-// that was empty, and each source is written to a file. Where the page shows what a command
-// prints, it does.
+// follow executes the guide below a headline of a page. It runs each command as written, in an initially empty
+// folder, and writes each source to a file. If the page shows a command's output, the real output must match.
 func (r *reader) follow(t *testing.T, page, headline string, fileOf func(source string) string) (g guide) {
 	t.Helper()
 	_, text, _ := strings.Cut(readPage(t, page), "\n## "+headline+"\n")
@@ -63,7 +61,7 @@ func (r *reader) follow(t *testing.T, page, headline string, fileOf func(source 
 		switch language := found[2]; language {
 		case "sh":
 			g.commands++
-			if strings.Contains(text, "plugin dev") { // which does not end by itself
+			if strings.Contains(text, "plugin dev") { // runs until it is interrupted
 				r.interrupt(t, text, "\nloss ")
 			} else {
 				printed = slowPart.ReplaceAllString(r.run(t, text), "")
@@ -87,20 +85,20 @@ func (r *reader) follow(t *testing.T, page, headline string, fileOf func(source 
 	return g
 }
 
-// reader is who follows the guide.
+// reader plays the person who follows the guide.
 type reader struct {
-	folder      string // where the reader is
-	where       string // a file that says so after each block
+	folder      string // current folder of the reader
+	where       string // a file that receives the current folder after each block
 	environment []string
 }
 
-// newReader puts this executable, as psbench, where a clone's make does.
+// newReader copies this executable to the place where make puts psbench in a clone.
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(root(t), "bin"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	bin, err := os.MkdirTemp(filepath.Join(root(t), "bin"), ".guide-") // which tests that look at all sources pass over
+	bin, err := os.MkdirTemp(filepath.Join(root(t), "bin"), ".guide-") // tests that read all sources skip hidden folders
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +107,7 @@ func newReader(t *testing.T) *reader {
 	environment := []string{
 		"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + t.TempDir(),
 		"GOPROXY=off", "GOFLAGS=-vet=all -ldflags=-s", "GOTOOLCHAIN=local", "CGO_ENABLED=0", // without symbols the linker takes half of the time
-		"PSBENCH_WARMUP=5", // which is a whole pass otherwise
+		"PSBENCH_WARMUP=5", // the default would be a whole pass
 	}
 	for _, cache := range []string{"GOMODCACHE", "GOCACHE"} {
 		path, err := exec.Command("go", "env", cache).Output()
@@ -121,7 +119,7 @@ func newReader(t *testing.T) *reader {
 	return &reader{t.TempDir(), filepath.Join(t.TempDir(), "where"), environment}
 }
 
-// onPath puts the first folder of a PATH before those of the reader.
+// onPath puts the first folder of the given PATH in front of the reader's PATH.
 func (r *reader) onPath(path string) {
 	first := filepath.SplitList(path)[0] + string(filepath.ListSeparator)
 	r.environment[0] = strings.Replace(r.environment[0], "PATH=", "PATH="+first, 1)
@@ -146,11 +144,10 @@ func copyExecutable(t *testing.T, to string) {
 	}
 }
 
-// blockPatience is how long the commands of a block may take: to build and to measure.
+// blockPatience is the time limit for a block of commands, which may build and measure.
 const blockPatience = 2 * time.Minute
 
-// run has a shell run the commands of a block, in the folder where the last one ended, and gives
-// what they print.
+// run executes a block of commands in a shell, in the folder where the last block ended. It returns their output.
 func (r *reader) run(t *testing.T, commands string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), blockPatience,
@@ -162,7 +159,7 @@ func (r *reader) run(t *testing.T, commands string) string {
 	shell.Stdout, shell.Stderr = &stdout, &stderr
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
-	shell.WaitDelay = 10 * time.Second // for what has left the group and holds the output
+	shell.WaitDelay = 10 * time.Second // for processes that left the group but still hold the output
 	if err := shell.Run(); err != nil {
 		t.Fatalf("%s%v\n%s%s", commands, errors.Join(err, context.Cause(ctx)), &stdout, &stderr)
 	}
@@ -174,7 +171,7 @@ func (r *reader) run(t *testing.T, commands string) string {
 	return stdout.String()
 }
 
-// interrupt has a shell run commands until they print what is awaited, and ends them as Ctrl-C does.
+// interrupt executes commands in a shell until they print the awaited text. Then it ends them as Ctrl-C would.
 func (r *reader) interrupt(t *testing.T, commands, awaited string) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -197,7 +194,7 @@ func (r *reader) interrupt(t *testing.T, commands, awaited string) {
 	_ = syscall.Kill(-shell.Process.Pid, syscall.SIGINT)
 	_, _ = io.Copy(&printed, stdout)
 	_ = shell.Wait()
-	// A shell that waits for its last command either gives its status or dies of the signal as well.
+	// The shell either returns the status of its last command or dies of the same signal.
 	if state := shell.ProcessState.Sys().(syscall.WaitStatus); state.ExitStatus() != 130 &&
 		state.Signal() != syscall.SIGINT {
 		t.Errorf("%sends with %v\n%s%s", commands, shell.ProcessState, &printed, &stderr)
@@ -213,8 +210,8 @@ var (
 	rule   = regexp.MustCompile(`--+`)
 )
 
-// prints says whether a page shows what was printed, but for numbers, the width of columns, lines
-// for which there is one of three dots, and ends of lines for which there are three dots.
+// prints reports whether a page shows the printed text. It ignores numbers and the width of columns. A line "..." on
+// the page stands for any lines, and "..." at the end of a line for any rest of that line.
 func prints(shown, printed string) bool {
 	var pattern strings.Builder
 	for line := range strings.Lines(alike(shown)) {
@@ -230,7 +227,7 @@ func prints(shown, printed string) bool {
 	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(alike(printed))
 }
 
-// alike is text without what differs from run to run.
+// alike removes everything from a text that varies between runs.
 func alike(text string) string {
 	text = rule.ReplaceAllString(number.ReplaceAllString(text, "0"), "--")
 	return regexp.MustCompile(`(?m)^ | $`).ReplaceAllString(spaces.ReplaceAllString(text, " "), "")

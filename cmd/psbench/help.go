@@ -41,11 +41,11 @@ func help(cmd *cobra.Command, _ []string) {
 			p.Text("\n" + group.Title + ":\n" + usages(flags, p.Width))
 		}
 	}
-	_, _ = p.WriteTo(w) // a failure is noted by w
+	_, _ = p.WriteTo(w) // w keeps a write error
 }
 
-// usages returns the lines of flags. The placeholder of a flag stands before its text, so a text that begins with it
-// loses it: "--out FOLDER   of the sweep".
+// usages returns the help lines of flags. If a flag's text begins with its placeholder, usages removes the
+// repetition: "--out FOLDER of the sweep".
 func usages(flags *pflag.FlagSet, width int) string {
 	var out strings.Builder
 	for line := range strings.Lines(flags.FlagUsagesWrapped(width)) {
@@ -69,12 +69,12 @@ func metricsTopic() *cobra.Command {
 		w := cmd.OutOrStdout()
 		p := &screen.Page{Width: widthOf(w)}
 		report.Legend(p)
-		_, _ = p.WriteTo(w) // a failure is noted by w
+		_, _ = p.WriteTo(w) // w keeps a write error
 	})
 	return topic
 }
 
-// flagsOf returns the flags of a command that are in a group of options; the group "" has those that are in none.
+// flagsOf returns the flags of a command in a group of options. The group "" has the flags without a group.
 func flagsOf(cmd *cobra.Command, group string) *pflag.FlagSet {
 	groups := map[string]string{}
 	for _, o := range option.All() {
@@ -82,7 +82,7 @@ func flagsOf(cmd *cobra.Command, group string) *pflag.FlagSet {
 	}
 	set := pflag.NewFlagSet(group, pflag.ContinueOnError)
 	set.SortFlags = false
-	for _, o := range option.All() { // in their order
+	for _, o := range option.All() { // in the order of the options
 		if f := cmd.Flags().Lookup(o.Flag()); f != nil && o.Group == group {
 			set.AddFlag(f)
 		}
@@ -95,10 +95,10 @@ func flagsOf(cmd *cobra.Command, group string) *pflag.FlagSet {
 	return set
 }
 
-// printf writes to the terminal. It drops a failure, which it could report nowhere else.
+// printf writes to the terminal. It ignores write errors, because psbench could report them nowhere else.
 func printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
-// lines joins the lines of an example.
+// lines joins the lines of an example and indents them.
 func lines(l ...string) string { return "  " + strings.Join(l, "\n  ") }
 
 func (a *app) versionCommand() *cobra.Command {

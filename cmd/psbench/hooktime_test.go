@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// nap is a hook that sleeps on trainer 0 before it calls its link, and stamps none of that: what psbench says
-// of it, it must know by itself.
+// nap is a hook that sleeps on trainer 0 before it calls its link. It records no metric that psbench knows, so
+// psbench must measure the hook's time on its own.
 type nap struct {
 	env   sdk.HookEnv
 	slept *sdk.Series
@@ -34,7 +34,7 @@ func (h *nap) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (*nap) Reset() {}
 
-// napInPython is the same in Python.
+// napInPython is the same hook in Python.
 const napInPython = `
 import time
 import psbench
@@ -69,7 +69,7 @@ class Pushing(Nap):
 psbench.serve(Nap, Pushing)
 `
 
-// pythonRegistry has the hooks of napInPython.
+// pythonRegistry returns a registry with the hooks in napInPython.
 func pythonRegistry(t *testing.T) map[string]any {
 	t.Helper()
 	python, err := findPython()
@@ -87,8 +87,9 @@ func pythonRegistry(t *testing.T) map[string]any {
 	}
 }
 
-// A hook that takes 20 ms on trainer 0 before it calls its link is the part hook there and no transfer, wherever
-// it runs; trainer 1 waits for so long, and trainer 0 is named.
+// If a hook takes 20 ms on trainer 0 before it calls its link, this time counts as hook time, not as transfer. The
+// result is the same in every process that can run the hook. Trainer 1 waits equally long, and the report names
+// trainer 0 as the straggler.
 func TestAttributesALateHookToTheHook(t *testing.T) {
 	if testing.Short() {
 		t.Skip("times are attributed on a machine that has room for them")
@@ -131,7 +132,7 @@ func TestAttributesALateHookToTheHook(t *testing.T) {
 							t.Errorf("an iteration of both trainers has %.2f ms of hook, want %.2f ms", ms, planted)
 						}
 					case breakdown.TransferTime, breakdown.ComputeTime:
-						if ms > 0.5*planted { // a busy machine adds to it
+						if ms > 0.5*planted { // a busy machine adds to the time
 							t.Errorf("an iteration of both trainers has %.2f ms of %s beside %.2f ms of hook", ms,
 								p.Name, planted)
 						}

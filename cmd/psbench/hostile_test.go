@@ -13,21 +13,20 @@ import (
 	"unicode/utf8"
 )
 
-// hostile are words that must not reach a terminal as they are: with control characters,
-// with one that turns the direction of writing, and long.
+// hostile are words that must not reach a terminal unchanged. Some contain control characters or a change of the text
+// direction. Others are very long.
 var hostile = map[string]string{
 	"controls": "x\x1b[31m\r\nFAKE \u202e\u0085y",
 	"long":     strings.Repeat("word", 25_000),
 	"digits":   "1" + strings.Repeat("0", 100_000),
 }
 
-// Wherever words come in, an error that names them is one short line without control
-// characters.
+// An error that names foreign words is one short line without control characters, whatever the source of the words.
 func TestWordsFromOutside(t *testing.T) {
 	for _, c := range []struct {
 		args    string // X stands for the words, F for a file
 		environ string
-		file    string // JSON, in which X stands for the words
+		file    string // JSON in which X stands for the words
 	}{
 		{args: "X"},
 		{args: "--X"},

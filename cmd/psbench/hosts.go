@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// hostsFlag is --hosts. A file may follow it, with or without an equals sign.
+// hostsFlag is the flag --hosts. A file may follow with or without an equals sign.
 type hostsFlag struct {
 	given bool
 	file  string
 }
 
-// noHostsFile is the value of a --hosts without a file. No file has this name.
+// noHostsFile is the value of --hosts without a file. No file has this name.
 const noHostsFile = "/"
 
 func (h *hostsFlag) String() string { return "" }
@@ -36,7 +36,7 @@ func (h *hostsFlag) Set(file string) error {
 	return nil
 }
 
-// arguments takes the file of --hosts FILE, which reaches cobra as an argument.
+// arguments accepts the file of --hosts FILE, because cobra passes it as an argument.
 func (h *hostsFlag) arguments(cmd *cobra.Command, args []string) error {
 	if h.given && h.file == "" && len(args) == 1 {
 		if h.file = args[0]; h.file == "" {
@@ -47,8 +47,8 @@ func (h *hostsFlag) arguments(cmd *cobra.Command, args []string) error {
 	return noArguments(cmd, args)
 }
 
-// hosts shows which launcher has started this process, and with which other tasks. The first task prints for all.
-// Another task prints only a failure that the first cannot know.
+// hosts shows the launcher that started this process, and its other tasks. The first task prints for all tasks.
+// Another task prints only errors that the first task cannot know.
 func (a *app) hosts(cmd *cobra.Command, file, format string) error {
 	m, err := a.member(cmd, nil, a.mergeOwn)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/show/listing"
 )
 
-// tasksOf runs psbench config --hosts as tasks of a launcher that speaks PMI: what each says.
+// tasksOf runs psbench config --hosts as tasks of a PMI launcher. It returns each task's output and errors.
 func tasksOf(t *testing.T, size, started int, environ func(rank int) []string, args ...string) (out, errs []string) {
 	t.Helper()
 	server := &pmitest.Server{Size: size}
@@ -47,7 +47,7 @@ func tasksOf(t *testing.T, size, started int, environ func(rank int) []string, a
 
 func nothing(int) []string { return nil }
 
-// The first task shows all.
+// The first task shows all tasks.
 func TestHostsShowsAllTasks(t *testing.T) {
 	out, errs := tasksOf(t, 3, 3, nothing, "--format", "json")
 	var document listing.HostsDocument
@@ -68,7 +68,7 @@ func TestHostsShowsAllTasks(t *testing.T) {
 	}
 }
 
-// Tasks that do not all come say which have, within the time.
+// If a task is missing, the others time out, and each names the tasks that have come.
 func TestHostsWithoutATask(t *testing.T) {
 	out, errs := tasksOf(t, 3, 2, nothing, "--rpc-timeout", "1")
 	for rank, said := range errs {
@@ -79,7 +79,7 @@ func TestHostsWithoutATask(t *testing.T) {
 	}
 }
 
-// A task that believes in another rank than its launcher gave it is found.
+// psbench reports a task whose rank differs from the rank that the launcher assigned.
 func TestHostsWithDuplicateRanks(t *testing.T) {
 	_, errs := tasksOf(t, 3, 3, func(rank int) []string {
 		if rank == 2 {
@@ -97,7 +97,7 @@ func TestHostsWithDuplicateRanks(t *testing.T) {
 	}
 }
 
-// A connection that is none is a sentence.
+// An invalid connection to the launcher gives an error of one sentence.
 func TestHostsWithoutConnection(t *testing.T) {
 	a := &app{stdout: new(bytes.Buffer), stderr: new(bytes.Buffer),
 		environ: []string{"PMI_RANK=0", "PMI_SIZE=2", "PMI_FD=9999"}}

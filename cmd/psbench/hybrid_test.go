@@ -17,8 +17,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// The race: two trainers share the tables of two servers without a barrier, so a
-// lookup sees the other's last update or not, and no two runs are alike.
+// In the race, two trainers share the tables of two servers without a barrier. A lookup may or may not see the other
+// trainer's last update, so no two runs are equal.
 const (
 	racers      = 2
 	raceTables  = 2
@@ -27,24 +27,23 @@ const (
 	raceEpochs  = 8
 	raceBatches = 6
 	raceSeeds   = 20
-	// raceTableLR makes the tables learn as fast as the layers, whose gradients are far
-	// larger: else nobody would miss their updates.
+	// raceTableLR makes the tables learn as fast as the layers, whose gradients are far larger. With a lower rate, lost
+	// table updates would go unnoticed.
 	raceTableLR = 8.0
-	// raceBound is how far the mean final loss over the seeds may lie from that of
-	// trainers in lockstep, relatively.
+	// raceBound is the allowed relative difference of the mean final loss between racing trainers and trainers in
+	// lockstep.
 	raceBound = 0.02
 )
 
-// What the trainers learn does not depend on who wins the race: over 20 seeds the
-// final loss is that of trainers in lockstep, within raceBound. The same comparison
-// fails, with few seeds, where updates of the tables are dropped and where the dense
-// gradients are not averaged.
+// The training result does not depend on the winner of the race. Over 20 seeds, the mean final loss is within
+// raceBound of trainers in lockstep. As a control, the comparison fails with few seeds if table updates are dropped,
+// or if the dense gradients are not averaged.
 func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
 	const few = 5
 	seeds := raceSeeds
 	switch {
 	case raceDetector:
-		seeds = 1 // enough for the detector; the statistics are for other builds
+		seeds = 1 // enough for the race detector; other builds check the statistics
 	case testing.Short():
 		seeds = few
 	}
@@ -83,8 +82,7 @@ func TestRacingHybridTrainersLearnTheSame(t *testing.T) {
 	}
 }
 
-// finalLoss runs a race through real processes and gives the mean loss of the last
-// epoch.
+// finalLoss runs the race with real processes and returns the mean loss of the last epoch.
 func finalLoss(t *testing.T, seed uint64, flags []string) float64 {
 	t.Helper()
 	flags = append([]string{
@@ -111,8 +109,7 @@ func finalLoss(t *testing.T, seed uint64, flags []string) float64 {
 	return sum / (racers * raceBatches)
 }
 
-// lockstep is the same training in one process, where every trainer looks up before
-// any updates.
+// lockstep is the same training in one process. All trainers look up before any of them updates.
 type lockstep struct {
 	batches   []sdk.Batch
 	tables    []sdk.TableServer
@@ -161,7 +158,7 @@ func newLockstep(t *testing.T, seed uint64) *lockstep {
 	return l
 }
 
-// cut makes the batches of samples.
+// cut splits samples into batches.
 func cut(samples *sdk.Samples) []sdk.Batch {
 	var out []sdk.Batch
 	at := 0
@@ -176,7 +173,7 @@ func cut(samples *sdk.Samples) []sdk.Batch {
 	return out
 }
 
-// train is the mean loss of the last epoch.
+// train trains the model and returns the mean loss of the last epoch.
 func (l *lockstep) train(t *testing.T) float64 {
 	var last float64
 	for range raceEpochs {
@@ -188,7 +185,7 @@ func (l *lockstep) train(t *testing.T) float64 {
 	return last / float64(len(l.batches))
 }
 
-// step trains on one batch of each trainer and gives the sum of their losses.
+// step trains on one batch per trainer and returns the sum of the losses.
 func (l *lockstep) step(t *testing.T, batches []sdk.Batch) (loss float64) {
 	must := func(err error) {
 		if err != nil {
@@ -233,7 +230,7 @@ func (l *lockstep) step(t *testing.T, batches []sdk.Batch) (loss float64) {
 	return loss
 }
 
-// call looks the columns of x up in all tables, or updates the tables by them.
+// call looks up the columns of x in all tables. If update is true, it updates the tables with x instead.
 func (l *lockstep) call(t *testing.T, b *sdk.Batch, x []float32, update bool, trainer int) {
 	for k, table := range l.tables {
 		part := make([]float32, b.Size()*raceWidth)

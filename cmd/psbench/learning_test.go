@@ -12,13 +12,13 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// dlrmLearns are flags with which the built-in clicks are learnt in one epoch.
+// dlrmLearns are flags with which the model learns the built-in clicks in one epoch.
 const dlrmLearns = "--model dlrm --epochs 1 --warmup none --set trainer.optimizer=adagrad --set trainer.lr=0.01"
 
-// After one epoch over the built-in clicks the log loss on the rows that were held out
-// is below the entropy of their labels, which is the loss of whoever knows only how
-// many there are of each: with every hook, and where servers hold the tables or the
-// whole model. Nothing is learnt where the optimizer makes no steps to speak of.
+// After one epoch on the built-in clicks, the log loss on the held-out rows is below the entropy of their labels. A
+// predictor that knows only the label frequencies has this entropy as its loss. The test covers every hook, and
+// servers that hold the tables or the whole model. As a control, the model learns nothing if the optimizer's steps
+// are tiny.
 func TestDLRMLearnsInOneEpoch(t *testing.T) {
 	onServers := " --trainer hybrid --set tables=servers --set server.num_embeddings=260000 --set init=0.01" +
 		" --set server.optimizer=adagrad --set server.lr=0.01"
@@ -29,7 +29,7 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 		"hybrid":     "--ddp-hook hybrid --nserver 0",
 		"noop":       "--ddp-hook noop --nserver 0",
 		"tables":     "--nserver 2 --set server.embedding_dim=8" + onServers,
-		// The server answers with all parameters, so the tables are small here.
+		// The server answers with all parameters, so this case uses small tables.
 		"batch_update": "--trainer batch_update --set sparse=false --set server.optimizer=adagrad --set server.lr=0.01" +
 			" --set table_rows=[500" + strings.Repeat(",500", 25) + "]",
 	}
@@ -40,7 +40,7 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 	for name, flags := range cases {
 		for _, n := range trainers {
 			if n == 1 && strings.HasPrefix(flags, "--ddp-hook") && name != "noop" {
-				continue // alone there is nobody to average with
+				continue // a single trainer has no partner to average with
 			}
 			t.Run(name+"/"+strconv.Itoa(n), func(t *testing.T) {
 				epochs := evaluated(t, learning(flags)+" --ntrainer "+strconv.Itoa(n))
@@ -66,7 +66,7 @@ func TestDLRMLearnsInOneEpoch(t *testing.T) {
 	})
 }
 
-// learning puts the flags of learning before others, where the trainer has them.
+// learning returns the flags for learning, followed by other flags, in the form that the trainer expects.
 func learning(flags string) string {
 	if strings.Contains(flags, "batch_update") {
 		return "--model dlrm --epochs 1 --warmup none " + flags
@@ -74,7 +74,7 @@ func learning(flags string) string {
 	return dlrmLearns + " " + flags
 }
 
-// An mlp learns the built-in digits, with log-probabilities as with logits.
+// An mlp learns the built-in digits, both with log-probabilities and with logits.
 func TestPerceptronLearnsDigits(t *testing.T) {
 	for name, flags := range map[string]string{
 		"cel": "--create-criterion cel",
@@ -92,7 +92,7 @@ func TestPerceptronLearnsDigits(t *testing.T) {
 	}
 }
 
-// evaluated runs an experiment and gives what was found on the held-out samples.
+// evaluated runs an experiment and returns the evaluations on held-out samples.
 func evaluated(t *testing.T, flags string) []result.Evaluation {
 	t.Helper()
 	res, err := run.Run(context.Background(), resolved(t, strings.Fields(flags)...), run.Options{Progress: run.Silent})

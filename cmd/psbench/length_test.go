@@ -17,10 +17,10 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// small is a model of which an iteration takes well under a ms.
+// small are flags of a model whose iterations take well under 1 ms.
 const small = " --set model.num_embeddings=100 --set model.embedding_dim=100 --set model.dense_input_size=100 --set model.dense_output_size=100"
 
-// lasting runs an experiment of some length.
+// lasting runs an experiment with the given flags for its length.
 func lasting(t *testing.T, flags string) *result.Result {
 	t.Helper()
 	res, err := run.Run(context.Background(), resolved(t, strings.Fields(flags)...), run.Options{Progress: run.Silent})
@@ -30,7 +30,7 @@ func lasting(t *testing.T, flags string) *result.Result {
 	return res
 }
 
-// iterations are how many each trainer measured.
+// iterations returns the number of measured iterations of each trainer.
 func iterations(res *result.Result) (counts []int) {
 	for _, losses := range res.Losses {
 		counts = append(counts, len(losses))
@@ -38,7 +38,7 @@ func iterations(res *result.Result) (counts []int) {
 	return counts
 }
 
-// setting is a value of a result's configuration with its origin.
+// setting returns a configuration value of a result with its origin.
 func setting(res *result.Result, key string) string {
 	for _, v := range res.Config {
 		if v.Key == key {
@@ -48,7 +48,7 @@ func setting(res *result.Result, key string) string {
 	return ""
 }
 
-// Every trainer runs as many iterations as it is told to, whatever an epoch has.
+// Every trainer runs the requested number of iterations, however many an epoch has.
 func TestSoManyIterations(t *testing.T) {
 	for name, flags := range map[string]string{
 		"a server":       "--ntrainer 2" + small,
@@ -74,10 +74,10 @@ func TestSoManyIterations(t *testing.T) {
 	}
 }
 
-// So many iterations are the first ones of a run of epochs, to the last bit, as is the key of
-// each.
+// A run of a few iterations equals, bit for bit, the first iterations of a run of whole epochs. The keys are equal,
+// too.
 func TestIterationsAreThoseOfEpochs(t *testing.T) {
-	const flags = " --set data.sample_count=60" + small // 3 batches an epoch for each trainer
+	const flags = " --set data.sample_count=60" + small // 3 batches per epoch for each trainer
 	epochs := lasting(t, "--epochs 5"+flags)
 	if got := iterations(epochs); !slices.Equal(got, []int{15, 15}) {
 		t.Fatalf("5 epochs have %d iterations", got)
@@ -107,16 +107,16 @@ func TestIterationsAreThoseOfEpochs(t *testing.T) {
 	}
 }
 
-// How long an epoch took is told of whole ones alone.
+// Only complete epochs have a duration.
 func TestEpochsThatAreCutShortHaveNoTime(t *testing.T) {
-	res := lasting(t, "--trainer hybrid --number-trainers 1 --iterations 25 --warmup 13") // of 10 an epoch
+	res := lasting(t, "--trainer hybrid --number-trainers 1 --iterations 25 --warmup 13") // 10 iterations per epoch
 	i := slices.IndexFunc(res.Series, func(s *result.Series) bool { return s.Type == "epoch_metric" })
 	if i < 0 || res.Series[i].Len() != 2 {
 		t.Errorf("25 iterations have epochs %v", res.Series[i])
 	}
 }
 
-// timed runs a timed pass that is longer than an epoch, on however slow a machine.
+// timed runs a timed pass that lasts longer than an epoch, even on a slow machine.
 func timed(t *testing.T, flags string) *result.Result {
 	t.Helper()
 	var res *result.Result
@@ -130,7 +130,7 @@ func timed(t *testing.T, flags string) *result.Result {
 	return nil
 }
 
-// Connected trainers end a timed pass after the same iteration.
+// Connected trainers all end a timed pass after the same iteration.
 func TestConnectedTrainersStopTogether(t *testing.T) {
 	cases := map[string]string{
 		"a server":      "--ntrainer 3" + small,
@@ -165,7 +165,7 @@ func TestConnectedTrainersStopTogether(t *testing.T) {
 	}
 }
 
-// Trainers that nothing connects end each for itself.
+// Unconnected trainers end a timed pass independently.
 func TestTrainersThatNothingConnectsStop(t *testing.T) {
 	got := iterations(lasting(t, "--seconds 0.3 --ntrainer 3 --nserver 0 --ddp-hook noop"+small))
 	if slices.Min(got) < 1 || len(got) != 3 {
@@ -173,7 +173,7 @@ func TestTrainersThatNothingConnectsStop(t *testing.T) {
 	}
 }
 
-// Streamed data repeats as other data does.
+// Streamed data repeats like other data.
 func TestStreamedDataRepeats(t *testing.T) {
 	line := "1" + strings.Repeat("\t2", 13) + strings.Repeat("\t68fd1e64", 26) + "\n"
 	file := filepath.Join(t.TempDir(), "clicks.tsv")
@@ -198,7 +198,7 @@ func TestStreamedDataRepeats(t *testing.T) {
 	}
 }
 
-// Without a length each trainer measures 20 iterations at least, and the result says why.
+// Without a given length, each trainer measures at least 20 iterations, and the result states the reason.
 func TestDefaultLength(t *testing.T) {
 	for flags, want := range map[string]struct {
 		iterations int
@@ -209,7 +209,7 @@ func TestDefaultLength(t *testing.T) {
 		"--ntrainer 2" + small:   {25, "5, default"},
 		"--trainer batch_update": {20, "5, default: 20 iterations per trainer"},
 		"--ntrainer 4 --nserver 0 --ddp-hook noop --set data.sample_count=90" + small: {20,
-			"10, default: 20 iterations per trainer"}, // of shares 3, 2, 2, 2
+			"10, default: 20 iterations per trainer"}, // the shares are 3, 2, 2 and 2
 	} {
 		t.Run(fmt.Sprintf("%.60s", flags), func(t *testing.T) {
 			res := lasting(t, flags)
@@ -225,8 +225,7 @@ func TestDefaultLength(t *testing.T) {
 	}
 }
 
-// A pass that would go on for a long time ends as any other where a process dies or the user
-// wants it to.
+// A long timed pass ends early if a process dies or the user interrupts it, like any other pass.
 func TestTimedPassEndsEarly(t *testing.T) {
 	start := func(t *testing.T) *faultRun {
 		f := startPsbench(t, strings.Fields("--seconds 600 --warmup 7"+small)...)

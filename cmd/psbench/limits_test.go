@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector reserves more address space than any limit here leaves.
+// The race detector reserves more address space than these limits allow.
 
 package main
 
@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// hugeModel has segments of about 1.6 GiB per trainer.
+// hugeModel are flags of a model with segments of about 1.6 GiB per trainer.
 var hugeModel = []string{"--quiet", "--set", "model.dense_layers_count=400"}
 
-// underLimit runs psbench in a shell that limits itself first, and checks that it
-// ends in one sentence that has all of want, with nothing left behind.
+// underLimit runs psbench in a shell that first limits its own resources. The run must end with one sentence that
+// contains all of want, and leave nothing behind.
 func underLimit(t *testing.T, limit string, want ...string) {
 	t.Helper()
 	temp, err := os.MkdirTemp("", "ps")
@@ -31,7 +31,7 @@ func underLimit(t *testing.T, limit string, want ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The test executable is psbench when it has that name.
+	// Under this name, the test executable acts as psbench.
 	script := limit + ` && exec -a psbench "$0" "$@"`
 	cmd := exec.CommandContext(t.Context(), "bash", append([]string{"-c", script, exe}, hugeModel...)...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
@@ -60,14 +60,14 @@ func TestAddressSpaceLimit(t *testing.T) {
 		"the address space limit (RLIMIT_AS) is 2.384 GiB")
 }
 
-// A memory cgroup would kill a process that touches more than it may.
+// Without the check, the kernel would kill a process that exceeds the cgroup's memory limit.
 func TestMemoryCgroup(t *testing.T) {
 	join, limit := cgroupWith(t, "1073741824",
 		map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"})
 	underLimit(t, join, "trainer", " does not fit: ", " are left ("+limit+" of cgroup /psbench-run-test)")
 }
 
-// A process that gets no thread would end with pages of stacks.
+// Without the check, a process that cannot start a thread would crash with pages of stack traces.
 func TestProcessCgroup(t *testing.T) {
 	join, _ := cgroupWith(t, "40", map[string]string{"/sys/fs/cgroup": "pids.max", "/sys/fs/cgroup/pids": "pids.max"})
 	underLimit(t, join, "a run of 4 plugin processes needs about 52 threads, but ", "/psbench-run-test/pids.max is 40)")
@@ -78,9 +78,9 @@ func TestDescriptorLimit(t *testing.T) {
 		"a run of 4 plugin processes needs about 44 descriptors, but the limit is 30 (ulimit -n)")
 }
 
-// cgroupWith makes a cgroup with a limit, in a hierarchy that has it; the map
-// goes from where they are mounted to the limit. It gives the
-// command by which a shell joins it, and the limit's name.
+// cgroupWith creates a cgroup with a limit in a mounted hierarchy. The map hierarchies has the name of the limit's
+// file for each mount point. The results are the command with which a shell joins the cgroup, and the name of the
+// limit's file.
 func cgroupWith(t *testing.T, value string, hierarchies map[string]string) (join, limit string) {
 	t.Helper()
 	for point, limit := range hierarchies {
@@ -88,7 +88,7 @@ func cgroupWith(t *testing.T, value string, hierarchies map[string]string) (join
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
-		// A folder of another file system would not have the files of a cgroup.
+		// A folder on another file system would not contain the files of a cgroup.
 		file, err := os.OpenFile(filepath.Join(dir, limit), os.O_WRONLY, 0)
 		if err == nil {
 			_, err = file.WriteString(value)

@@ -67,8 +67,8 @@ func parseKind(name string) (sdk.Kind, error) {
 		spelling.Hint(name, append(kindNames(), devicesArgument), "kinds", "psbench list shows all"))
 }
 
-// listKind shows the keys of a kind, the settings of each, and the ids of configurations. It prints psbench's own parts
-// at once. Other plugins have to be asked, so theirs follow.
+// listKind shows the keys of a kind, their settings, and the configuration IDs. It prints psbench's own parts at
+// once. Parts of other plugins follow, because psbench must first ask these plugins.
 func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Registry, kind sdk.Kind) error {
 	ids, err := c.ConfigurationIDs(kind)
 	if err != nil {
@@ -110,10 +110,10 @@ func (a *app) listKind(cmd *cobra.Command, c *config.Config, reg *registry.Regis
 	})
 }
 
-// devicesArgument is the argument of list for the GPUs, in the place of a kind.
+// devicesArgument is the argument that makes list show GPUs instead of a kind.
 const devicesArgument = "devices"
 
-// listDevices shows the GPUs of this machine. It fails with the reason if there are none.
+// listDevices shows the GPUs of this machine. If there are none, it returns the reason as an error.
 func (a *app) listDevices(cmd *cobra.Command, reg *registry.Registry) error {
 	list, err := a.cuda.Devices(cmd.Context(), 0)
 	if err != nil {

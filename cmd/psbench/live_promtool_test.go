@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Of the metrics of a sweep that goes on, medians of cells among them, the promtool of Prometheus has nothing to say.
+// The promtool of Prometheus accepts the metrics of a running sweep, including the medians of cells.
 func TestPromtoolAcceptsMetrics(t *testing.T) {
 	tool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestPromtoolAcceptsMetrics(t *testing.T) {
 	}
 }
 
-// scraped is what a scrape gets.
+// scraped returns the result of a scrape.
 func scraped(t *testing.T, url string) []byte {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

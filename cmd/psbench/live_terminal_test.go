@@ -16,8 +16,8 @@ import (
 
 var controls = regexp.MustCompile(`\x1b\[[0-9]*[A-Za-z]|\r`)
 
-// On a terminal there is a board, unless it is narrow or cannot show one; what is drawn is gone in the
-// end, and so after an interrupt; and a psbench that was stopped does not draw over what came after.
+// A terminal shows a board unless it is too narrow or cannot redraw lines. At the end, or after an interrupt, nothing
+// drawn remains. After a stop, psbench does not draw over the output of other programs.
 func TestLiveTerminal(t *testing.T) {
 	t.Parallel()
 	const up, hide = "A\x1b[J", "\x1b[?"
@@ -64,7 +64,7 @@ func TestLiveTerminal(t *testing.T) {
 	}
 }
 
-// Stopped, continued and interrupted, psbench leaves the terminal as it should be.
+// After a stop, a continuation and an interrupt, psbench leaves the terminal clean.
 func TestLiveTerminalSignals(t *testing.T) {
 	t.Parallel()
 	control, terminal := openTerminal(t, 80)
@@ -113,7 +113,7 @@ func TestLiveTerminalSignals(t *testing.T) {
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for quiet := false; !quiet; { // what was on its way
+	for quiet := false; !quiet; { // read pending output
 		select {
 		case <-pieces:
 		case <-time.After(200 * time.Millisecond):
@@ -138,6 +138,6 @@ func TestLiveTerminalSignals(t *testing.T) {
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != exitSignal {
 		t.Errorf("it ended with %v", err)
 	}
-	for range pieces { // until nobody has the terminal
+	for range pieces { // until all processes have closed the terminal
 	}
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/psbench/psbench/core/show/view"
 )
 
-// smallest is a model that trains in no time.
+// smallest is a model that trains very quickly.
 const smallest = "PSBENCH_SET=model.num_embeddings=100,model.embedding_dim=100,model.dense_input_size=100,model.dense_output_size=100"
 
-// started is a psbench with a live page.
+// started is a psbench process with a live page.
 type started struct {
 	*exec.Cmd
 	url  string
-	said *bytes.Buffer // after the line with the page, whole once ended
+	said *bytes.Buffer // output after the page's address; complete once psbench has ended
 	read chan struct{}
 }
 
-// startLive starts psbench, and waits for the address of its page.
+// startLive starts psbench and waits for the address of its page.
 func startLive(t *testing.T, args string) *started {
 	t.Helper()
 	s := &started{said: new(bytes.Buffer), read: make(chan struct{})}
@@ -65,7 +65,7 @@ func (s *started) end() error {
 	return s.Wait()
 }
 
-// status is what a request is answered with.
+// status sends a request and returns the status of the response.
 func status(t *testing.T, method, url string, headers ...string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, nil)
@@ -87,7 +87,7 @@ func status(t *testing.T, method, url string, headers ...string) int {
 	return reply.StatusCode
 }
 
-// seen is all that a reader of a page got, until it ended.
+// seen is everything that a page's reader receives until the stream ends.
 type seen struct {
 	documents []view.Document
 	progress  []view.Live
@@ -131,7 +131,7 @@ func readLive(t *testing.T, url string) (all seen) {
 	return all
 }
 
-// gone says that nobody listens at an address any more.
+// gone requires that no server listens at the address.
 func gone(t *testing.T, url string) {
 	t.Helper()
 	host, _, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
@@ -141,8 +141,8 @@ func gone(t *testing.T, url string) {
 	}
 }
 
-// The page of a sweep grows with its runs, is for readers of this machine who know where it is, and
-// says how the sweep ended.
+// The page of a sweep grows with its runs and states how the sweep ended. Only readers on this machine who know the
+// address can read it.
 func TestLiveSweep(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "study")
@@ -192,7 +192,7 @@ func TestLiveSweep(t *testing.T) {
 	gone(t, s.url)
 }
 
-// The page of a run tells how far it is and then has its result; nothing of that stays.
+// The page of a run first shows its progress and then its result. Afterwards no temporary file remains.
 func TestLiveRun(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "run --live --quiet --ntrainer 2 --nserver 1 --warmup none --seconds 2.5")
@@ -226,7 +226,7 @@ func TestLiveRun(t *testing.T) {
 	gone(t, s.url)
 }
 
-// A run that fails says so on its page, and one that is interrupted, too.
+// The page shows if a run fails or is interrupted.
 func TestLiveEnds(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--live --data idx --iterations 2")

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// localSGD is a trainer that steps by gradients of its own and averages the parameters over the
-// links of its hook after each iteration, in turns, as docs/plugins/trainer.md says.
+// localSGD is a trainer that steps with its own gradients. After each iteration it averages the parameters over its
+// hook's links, in turns, as docs/plugins/trainer.md describes.
 type localSGD struct {
 	localSettings
 	env       sdk.TrainerEnv
@@ -69,7 +69,7 @@ func (t *localSGD) step(_ sdk.Key, b *sdk.Batch) (float64, error) {
 	if err := t.optimizer.Step(); err != nil {
 		return 0, err
 	}
-	for k, v := range t.parts.Values { // a gradient has been used, and its memory is that of its bucket
+	for k, v := range t.parts.Values { // gradients are used by now, so their buckets' memory is free for parameters
 		copy(t.parts.Gradients[k].Values, v.Data)
 	}
 	for _, bucket := range t.parts.Buckets {

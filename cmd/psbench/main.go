@@ -25,14 +25,14 @@ func main() {
 }
 
 func main1() int {
-	// Take the pipe and the agents first: processes that psbench starts must not inherit their variables.
+	// Take the pipe and the agents' addresses first: processes that psbench starts must not inherit these variables.
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, beats: monitor.BeatPipe(), called: team.Inherited(),
 		args: os.Args[1:]}
 	a.environ = os.Environ()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interrupt.Signals()...)
-	// If the reader of the tables leaves, a write fails, and the run goes on. Catch the signal: plugins would inherit
-	// an ignored one.
+	// If the reader of the tables leaves, a write fails, and the run goes on. SIGPIPE is caught, not ignored, because
+	// plugins would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	w := &interrupt.Watch{Quit: a.quit}
 	ctx, stop := w.Start(context.Background(), signals)
@@ -42,7 +42,7 @@ func main1() int {
 	}
 	element := a.args[0] == submit.ElementArgument
 	a.args, a.submitted = a.args[1:], true
-	os.Args = append(os.Args[:1:1], a.args...) // results record the command without the marker
+	os.Args = append(os.Args[:1:1], a.args...) // so results record the command without the marker
 	if element {
 		return a.run(ctx, a.args)
 	}
@@ -57,10 +57,10 @@ func main1() int {
 	return status
 }
 
-// deliver makes this process the remote if it is the first task of its job.
+// deliver makes this process the remote end of a submission if it is the first task of its job.
 func (a *app) deliver(signals chan<- os.Signal) error {
 	if f := launchers.Look(team.System(a.environ, "")); f.Err != nil || f.Place.Rank != 0 {
-		return nil // the command itself reports a contradiction later
+		return nil // the command itself reports contradictions later
 	}
 	about := delivery.Start{Job: a.variable("SLURM_JOB_ID"), Nodes: a.variable("SLURM_STEP_NODELIST")}
 	remote, err := submit.NewRemote(a.stdout, about, signals)

@@ -21,10 +21,9 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 )
 
-// TestMain makes the test executable psbench itself when it is called by that
-// name, as scripts do, and when a test starts it as a plugin process. So the
-// plugin processes of all tests are what `go test` built: race builds under
-// -race.
+// TestMain makes the test executable act as psbench if it has that name, as in scripts. The executable acts as a
+// plugin if a test starts it as a plugin process. So all tests run plugin processes of the same build as the test,
+// including race builds under -race.
 func TestMain(m *testing.M) {
 	extendFabrics()
 	moveClock()
@@ -55,10 +54,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(alone{m}, map[string]func(){"psbench": main, cuda.Program: func() { serveCUDA(os.Args[1:]) }})
 }
 
-// testFolder is for what tests share.
+// testFolder is a folder that tests share.
 var testFolder string
 
-// alone runs tests that see nothing of what their user has registered.
+// alone runs the tests without the plugins that the user has registered.
 type alone struct{ *testing.M }
 
 func (a alone) Run() int {
@@ -75,8 +74,8 @@ func (a alone) Run() int {
 	return a.M.Run()
 }
 
-// racing are the scripts that race detection is for. The others are about words, or run what the
-// reference cases and the tests of faults run under it.
+// racing are the scripts to run with the race detector. The other scripts test texts, or repeat work that the
+// reference cases and the fault tests do under the race detector.
 var racing = []string{"testdata/script/comm.txtar"}
 
 func TestScripts(t *testing.T) {
@@ -94,10 +93,10 @@ func TestScripts(t *testing.T) {
 			case "openblas":
 				_, err := blas.Open(blas.OpenBLAS, 1)
 				return err == nil, nil
-			case "mount": // a file system of one's own
+			case "mount": // can mount a private file system
 				return exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none",
 					testFolder).Run() == nil, nil
-			case "uts": // a host name of one's own
+			case "uts": // can set a private host name
 				return exec.Command("unshare", "--user", "--map-root-user", "--uts", "hostname",
 					"another").Run() == nil, nil
 			case "hostip":
@@ -111,7 +110,7 @@ func TestScripts(t *testing.T) {
 			schema1, err := filepath.Abs("../../core/record/result/testdata/schema1.json.gz")
 			env.Setenv("SCHEMA1", schema1) // a result of an older psbench
 			recorded, err2 := filepath.Abs("../../core/record/folder/testdata")
-			env.Setenv("RECORDED", recorded) // results of later ones
+			env.Setenv("RECORDED", recorded) // results of newer versions
 			if err == nil {
 				err = err2
 			}
@@ -125,7 +124,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// hostIP is an address of this host that others reach, or empty.
+// hostIP returns an address at which other machines reach this host, or "".
 func hostIP() string {
 	addresses, _ := net.InterfaceAddrs()
 	for _, a := range addresses {
@@ -136,7 +135,7 @@ func hostIP() string {
 	return ""
 }
 
-// withoutHome gives a script, which has no HOME, a folder for its registry, and that for caches.
+// withoutHome gives a script folders for its registry and for caches, because the script has no HOME.
 func withoutHome(env *testscript.Env) {
 	env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".config"))
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -144,8 +143,7 @@ func withoutHome(env *testscript.Env) {
 	}
 }
 
-// valid checks that a file of JSON satisfies one of psbench's schemas: valid result
-// out.json.
+// valid checks that a JSON file satisfies one of psbench's schemas. For example: valid result out.json.
 func valid(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: valid schema file")

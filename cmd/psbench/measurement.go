@@ -16,21 +16,21 @@ import (
 type outcome interface {
 	comparable
 	folder.Result
-	// Fail notes why the measurement ended early.
+	// Fail records why the measurement ended early.
 	Fail(err error)
 }
 
-// measurement is a run, or a psbench comm, that has not begun.
+// measurement is a run or a psbench comm before its start.
 type measurement[R outcome] struct {
-	pending R // stands for the result until there is one
-	// run measures. With an error it returns a partial result, or none.
+	pending R // stands for the result until one exists
+	// run performs the measurement. If it returns an error, the result may be partial or absent.
 	run func(ctx context.Context, p *progress.Progress, o cluster.Options) (R, error)
-	// write writes its tables for a screen of width columns, 0 for none.
+	// write writes the result's tables. The width is in columns; 0 means no screen.
 	write func(w io.Writer, width int, r R) error
 }
 
-// carryOut measures and writes the result as opts.JSON, opts.Stats and opts.Quiet say. It writes a partial result of a
-// failed measurement, too.
+// carryOut runs a measurement and writes the result according to opts.JSON, opts.Stats and opts.Quiet. A failed
+// measurement may also have a partial result, which is written, too.
 func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) error {
 	res, err := measure(ctx, a, opts, m)
 	var none R
@@ -44,7 +44,8 @@ func carryOut[R outcome](ctx context.Context, a *app, opts option.Options, m mea
 	return err
 }
 
-// measure writes the result to --json and --out. The tables come later, since their reader may leave or stop.
+// measure runs a measurement and writes the result to --json and --out. The tables come later, because their reader
+// may leave or stall.
 func measure[R outcome](ctx context.Context, a *app, opts option.Options, m measurement[R]) (R, error) {
 	var none R
 	defer interrupt.Hold(ctx)()
@@ -84,7 +85,7 @@ func measure[R outcome](ctx context.Context, a *app, opts option.Options, m meas
 	return res, err
 }
 
-// outputOf says where the output of plugins goes.
+// outputOf chooses the destination of the plugins' output.
 func outputOf(told *progress.Progress, opts option.Options, out *outFolder) launch.Output {
 	o := launch.Output{Folder: opts.LogDir}
 	if o.Folder == "" {

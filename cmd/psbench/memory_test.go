@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/core/measure/run"
 )
 
-// No tensor is copied between a trainer and the parts beside it: with a bucket of 40 MiB none of the
-// processes has nearly as much memory of its own, while all of them work in that bucket.
+// No tensor is copied between a trainer and its separate parts. All processes work on a bucket of 40 MiB, but the
+// private memory of each process is far smaller than the bucket.
 func TestNoProcessGrowsByABucket(t *testing.T) {
 	const common = "--data dense --set data.features=2048 --batch-size 4 --warmup none --iterations 3 "
 	t.Run("Go", func(t *testing.T) {
@@ -39,14 +39,14 @@ func TestNoProcessGrowsByABucket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Setenv("OPENBLAS_NUM_THREADS", "1") // each has buffers
+		t.Setenv("OPENBLAS_NUM_THREADS", "1") // each thread has buffers
 		requireNoBucket(t, 9, common+"--model python --ddp-hook python --server python --registry "+inFile(t, text))
 	})
 }
 
-// requireNoBucket runs psbench and holds each of its processes to less memory of its own than the bucket has.
+// requireNoBucket runs psbench and requires that each process has less private memory than the bucket.
 func requireNoBucket(t *testing.T, processes int, flags string) {
-	const bucketMiB, most = 40, 36 // Python itself has 25
+	const bucketMiB, most = 40, 36 // Python itself needs 25 MiB
 	watch := &memoryWatch{Progress: run.Silent, ownKiB: map[string]int{}}
 	res, err := run.Run(context.Background(), resolved(t, strings.Fields(flags)...), run.Options{Progress: watch})
 	if err != nil {
@@ -67,7 +67,7 @@ func requireNoBucket(t *testing.T, processes int, flags string) {
 	}
 }
 
-// memoryWatch notes what memory of its own each process has at the end of the measured pass.
+// memoryWatch records the private memory of each process at the end of the measured pass.
 type memoryWatch struct {
 	run.Progress
 	ownKiB map[string]int // by process ID
@@ -79,7 +79,7 @@ func (w *memoryWatch) Phase(name string) {
 	}
 	files, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // of one that has ended there is none
+		text, _ := os.ReadFile(file) // empty if the process has ended
 		for line := range strings.Lines(string(text)) {
 			var kib int
 			if n, _ := fmt.Sscanf(line, "RssAnon: %d kB", &kib); n == 1 {

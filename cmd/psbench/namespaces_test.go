@@ -21,23 +21,23 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// line is what lies between two hosts.
+// line is the connection between two hosts.
 type line struct {
-	gbit  int           // Gbit/s each way; 0: as many as it can carry
-	delay time.Duration // one way
+	gbit  int           // Gbit/s in each direction; 0 means unlimited
+	delay time.Duration // in each direction
 }
 
-// namespaces are two network namespaces with a line between them: trainer0 runs in the first,
-// the server and trainer1 in the second.
+// namespaces are two network namespaces with a line between them. The process trainer0 runs in the first one, and the
+// server and trainer1 run in the second.
 type namespaces struct {
 	launcher *launch.Launcher
 	names    [2]string
 }
 
-// ips are their addresses.
+// ips are the addresses of the two namespaces.
 var ips = [2]string{"198.18.0.1", "198.18.0.2"}
 
-// newNamespaces needs root, ip and tc.
+// newNamespaces creates the namespaces. It needs root, ip and tc.
 func newNamespaces(b *testing.B, l line) *namespaces {
 	b.Helper()
 	if os.Getuid() != 0 {
@@ -63,22 +63,22 @@ func newNamespaces(b *testing.B, l line) *namespaces {
 	return n
 }
 
-// shape has the kernel carry so many Gbit/s each way between the namespaces.
+// shape makes the kernel limit the line to the given rate in each direction.
 func (n *namespaces) shape(b *testing.B, gbit int) {
 	b.Helper()
 	command(b, fmt.Sprintf("ip -n %s link add wire type veth peer name wire netns %s", n.names[0], n.names[1]))
 	for end, at := range n.names {
 		command(b, fmt.Sprintf("ip -n %s addr add %s/24 dev wire", at, ips[end]))
 		command(b, fmt.Sprintf("ip -n %s link set wire up", at))
-		if gbit > 0 { // a burst is what goes in 2 ms
+		if gbit > 0 { // a burst takes 2 ms at the given rate
 			command(b, fmt.Sprintf("tc -n %s qdisc add dev wire root tbf rate %dgbit burst %dk latency 20ms", at, gbit,
 				max(256, 250*gbit)))
 		}
 	}
 }
 
-// delay has the program wire carry packets between the namespaces, for kernels that delay nothing. They are large,
-// since it takes each in its hands, and as many wait as go in 20 ms.
+// delay connects the namespaces through the program wire, because not every kernel can delay packets. The packets are
+// large, since the program forwards each one itself. The queue of the program holds 20 ms of packets.
 func (n *namespaces) delay(b *testing.B, l line) {
 	b.Helper()
 	const mtu, room = 9000, 20 * time.Millisecond
@@ -98,7 +98,7 @@ func (n *namespaces) delay(b *testing.B, l line) {
 	}
 	b.Cleanup(func() {
 		_ = wire.Process.Kill()
-		_ = wire.Wait() // of a process that was killed
+		_ = wire.Wait() // the process was killed
 	})
 	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil {
 		b.Fatalf("the wire says %q: %v", line, err)
@@ -113,15 +113,15 @@ func command(b *testing.B, line string) {
 	}
 }
 
-// of is the namespace of a process.
+// of returns the index of a process's namespace.
 func (n *namespaces) of(process string) int {
-	if strings.HasPrefix(process, "trainer0.") { // each transport has processes of its own
+	if strings.HasPrefix(process, "trainer0.") { // each transport has its own processes
 		return 0
 	}
 	return 1
 }
 
-// Site implements cluster.Starter: memory and folder are those of one host.
+// Site implements cluster.Starter. Memory and folder belong to a single host.
 func (n *namespaces) Site(process string) cluster.Site {
 	return cluster.Site{Host: cluster.CoreHost, Directory: n.launcher.Directory(), Listen: ips[n.of(process)], Cores: 2}
 }
@@ -144,9 +144,9 @@ func (n *namespaces) Start(ctx context.Context, spec launch.Spec) (cluster.Proce
 // Close implements cluster.Starter.
 func (n *namespaces) Close(gently bool) error { return n.launcher.Close(gently) }
 
-// BenchmarkNamespaces compares tcp with bare sockets, in TLS and without, over a line of a
-// bandwidth and a delay: median latencies in turn, and the share of the bare ones' rate that tcp reaches.
-// What the machine does besides is in the spread of its runs: -count says how many.
+// BenchmarkNamespaces compares tcp with bare sockets, with and without TLS, over lines of several bandwidths and
+// delays. It reports the median latencies of alternating measurements. It also reports tcp's share of the rate of
+// bare sockets. The flag -count repeats the benchmark, so the spread shows the noise of the machine.
 func BenchmarkNamespaces(b *testing.B) {
 	if os.Getenv(besideBare) == "" {
 		b.Skip(besideBare + "=1 adds the bare sockets to compare with")

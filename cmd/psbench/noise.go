@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// noiseFlags are the flags of psbench noise that are no options of a run.
+// noiseFlags are the flags of psbench noise that are not options of a run.
 type noiseFlags struct {
 	sessions, runs int
 	pause          time.Duration
@@ -29,7 +29,7 @@ type noiseFlags struct {
 	quiet          bool
 }
 
-// mostSessions bounds --sessions.
+// mostSessions is the upper limit of --sessions.
 const mostSessions = 1000
 
 func (a *app) noiseCommand() *cobra.Command {
@@ -66,7 +66,7 @@ docs/statistics.md explains the numbers.`,
 	return cmd
 }
 
-// check refuses values that cannot be measured.
+// check refuses values that do not allow a measurement.
 func (f *noiseFlags) check() error {
 	switch {
 	case f.sessions < 1 || f.sessions > mostSessions:
@@ -111,7 +111,7 @@ func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
 	return a.keepNoise(n, f.out, len(p.Hosts) == 0)
 }
 
-// session measures session i, unless it was measured before, and adds it to n.
+// session adds session i to n. It measures the session first unless an earlier command did.
 func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir string, i int, f *noiseFlags) error {
 	s := conduct.Sessions{Dir: dir, Plan: p, Pause: f.pause}
 	if err := s.Wait(ctx, i); err != nil {
@@ -142,8 +142,8 @@ func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir 
 	return n.Add(measured)
 }
 
-// keepNoise writes the noise to the folder that keeps the runs, if any. It also keeps the noise of several sessions on
-// this host alone for psbench compare.
+// keepNoise writes the noise to dir, unless dir is "". If alone is true and there are several sessions, it also keeps
+// the noise for psbench compare.
 func (a *app) keepNoise(n *verdict.Noise, dir string, alone bool) error {
 	if dir != "" {
 		if err := n.Write(filepath.Join(dir, verdict.NoiseName)); err != nil {

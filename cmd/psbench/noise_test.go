@@ -16,13 +16,12 @@ import (
 	"github.com/psbench/psbench/core/host/noise"
 )
 
-// busyLoops compute on as many cores as there are until stop, which tells how much CPU time
-// they used.
+// busyLoops keeps all cores busy until the caller calls stop, which returns the CPU time that the loops used.
 func busyLoops(t *testing.T) (stop func() time.Duration) {
 	t.Helper()
 	var loops []*exec.Cmd
 	for range runtime.NumCPU() {
-		// not longer than the test, however that ends
+		// the loop ends with the test, however the test ends
 		loop := exec.Command("sh", "-c", "while kill -0 $PPID; do :; done")
 		if err := loop.Start(); err != nil {
 			t.Fatal(err)
@@ -42,7 +41,7 @@ func busyLoops(t *testing.T) (stop func() time.Duration) {
 	return stop
 }
 
-// Whoever computes beside a run or psbench comm is among the others, and told of in words.
+// A result counts the CPU time of other programs during a run or psbench comm, and warns about it.
 func TestOthersAreTold(t *testing.T) {
 	for _, args := range []string{
 		"--quiet --epochs 40 --set model.dense_layers_count=1",
@@ -72,10 +71,10 @@ func TestOthersAreTold(t *testing.T) {
 				others += i.Machine.Others + i.Machine.Uncertainty
 				all += i.Duration * time.Duration(i.Machine.Cores)
 			}
-			if others < loops/2 { // they ran a little longer than the intervals
+			if others < loops/2 { // the loops ran a little longer than the intervals
 				t.Errorf("psbench %s: others took %v of %v, but the loops alone %v", args, others, all, loops)
 			}
-			// They have less only where a quota holds this test.
+			// The loops get less CPU time only if a quota limits this test.
 			if told := slices.ContainsFunc(result.Warnings,
 				func(w string) bool { return strings.HasPrefix(w, "other processes took ") }); loops > all/5 && !told {
 				t.Errorf("psbench %s: nobody says that the loops took %v of %v: %q", args, loops, all, result.Warnings)

@@ -4,5 +4,5 @@ package main
 
 const raceDetector = false
 
-// passEpochs make passes of some hundred milliseconds.
+// passEpochs is a number of epochs that takes some hundred milliseconds per pass.
 const passEpochs = "80"

@@ -22,13 +22,13 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// output is standard output. It keeps its first error, so that psbench cannot end with success after a lost write.
+// output is standard output. It keeps its first write error, so psbench cannot report success after a lost write.
 type output struct {
 	w   io.Writer
 	err error
 }
 
-// outputError is a failure to write standard output.
+// outputError is a write error of standard output.
 type outputError struct{ error }
 
 func (e outputError) Unwrap() error { return e.error }
@@ -52,8 +52,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd())) // #nosec G115 -- a file descriptor
 }
 
-// terminal returns the terminal that w writes to, nil if there is none or it cannot rewrite a line. It has no styles if
-// NO_COLOR is set to any value (https://no-color.org).
+// terminal returns the terminal behind w, or nil if there is none or if that terminal cannot rewrite a line. The
+// terminal has no styles if NO_COLOR has any value (https://no-color.org).
 func (a *app) terminal(w io.Writer) *progress.Terminal {
 	if !isTerminal(w) || a.variable("TERM") == "dumb" {
 		return nil
@@ -62,7 +62,7 @@ func (a *app) terminal(w io.Writer) *progress.Terminal {
 		Styled: a.variable("NO_COLOR") == ""}
 }
 
-// variable returns a variable of the environment, or "".
+// variable returns the value of an environment variable, or "".
 func (a *app) variable(name string) (value string) {
 	for _, v := range a.environ {
 		if key, text, _ := strings.Cut(v, "="); key == name {
@@ -72,13 +72,13 @@ func (a *app) variable(name string) (value string) {
 	return value
 }
 
-// widthOf returns the columns of the terminal that w writes to, 0 if it is no terminal.
+// widthOf returns the number of columns of the terminal behind w, or 0 if w is no terminal.
 func widthOf(w io.Writer) int {
 	width, _ := sizeOf(w)
 	return width
 }
 
-// heightOf returns the lines of that terminal.
+// heightOf returns the number of lines of the terminal behind w, or 0 if w is no terminal.
 func heightOf(w io.Writer) int {
 	_, height := sizeOf(w)
 	return height
@@ -99,7 +99,7 @@ func sizeOf(w io.Writer) (width, height int) {
 	return width, height
 }
 
-// print writes a page to standard output, as wide as its terminal. It writes nothing if fill fails.
+// print writes a page to standard output, as wide as the terminal, or nothing if fill returns an error.
 func (a *app) print(fill func(*screen.Page) error) error {
 	page := &screen.Page{Width: widthOf(a.stdout)}
 	if err := fill(page); err != nil {
@@ -117,10 +117,11 @@ func encodeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// toStdout is the value of --json that puts the result, and nothing else, on standard output.
+// toStdout is the value of --json that sends the result, and nothing else, to standard output.
 const toStdout = "-"
 
-// tables returns the writer for people: standard output, or standard error if the result goes to standard output.
+// tables returns the writer for human-readable output. If the result goes to standard output, tables returns standard
+// error.
 func (a *app) tables(opts option.Options) io.Writer {
 	if opts.JSON == toStdout {
 		return a.stderr
@@ -128,7 +129,7 @@ func (a *app) tables(opts option.Options) io.Writer {
 	return a.stdout
 }
 
-// announce writes r to --json. It is the result of a run that begins, or that measured nothing.
+// announce writes a preliminary result to --json: for a run that begins, or for a run that measured nothing.
 func announce(path string, r any) error {
 	if path == "" || path == toStdout {
 		return nil
@@ -141,7 +142,7 @@ func announce(path string, r any) error {
 
 // leaveFailure writes r, the result of a run that measured nothing, to --json.
 func (a *app) leaveFailure(ctx context.Context, path string, r any) {
-	// Drop these errors: the user has to know the error of the run.
+	// Ignore these errors: the user must see the error of the run.
 	if path == toStdout {
 		_ = a.save(ctx, path, r)
 	} else {
@@ -157,13 +158,13 @@ func (a *app) save(ctx context.Context, path string, r any) error {
 		return nil
 	case path == toStdout:
 		return result.WriteTo(a.stdout, r, moved)
-	case !result.Direct(path): // a disk may take long to write its cache, but makes progress
+	case !result.Direct(path): // flushing a disk cache may take long, but makes progress
 		defer interrupt.Bounded(ctx)()
 	}
 	return result.Write(path, r, moved)
 }
 
-// nameAfter names a file in the current folder after the path that it is made of.
+// nameAfter derives a file name in the current folder from a path.
 func nameAfter(path, fallback, ending string) string {
 	at, err := filepath.Abs(path)
 	if path == "-" || err != nil || filepath.Base(at) == "/" {
@@ -172,7 +173,8 @@ func nameAfter(path, fallback, ending string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(at), ".gz"), ".json") + ending
 }
 
-// checkOutput refuses an empty --output, as from an unset variable of a script. It would count as not given.
+// checkOutput refuses an empty --output, e.g. from an unset variable of a script. Otherwise an empty value would
+// count as not given.
 func checkOutput(flags *pflag.FlagSet) error {
 	if f := flags.Lookup("output"); f.Changed && f.Value.String() == "" {
 		return usagef("--output is empty but must name a file, or be - for standard output")
@@ -180,13 +182,13 @@ func checkOutput(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// outFolder is the folder of --out, nil without that flag.
+// outFolder is the folder of --out; nil without that flag.
 type outFolder struct {
 	*folder.Folder
 	ctx context.Context
 }
 
-// begin makes the folder of --out.
+// begin creates the folder of --out.
 func begin(ctx context.Context, dir string) (*outFolder, error) {
 	if dir == "" {
 		return nil, nil
@@ -207,19 +209,19 @@ func (o *outFolder) logs() string {
 	return o.Logs()
 }
 
-// fail notes why nothing was measured. It drops its own errors: the user has to know err.
+// fail records why nothing was measured. It ignores its own errors, because the user must see err.
 func (o *outFolder) fail(err error) {
 	if o != nil {
 		_ = o.Fail(err.Error())
 	}
 }
 
-// leave writes r, or the reason why it cannot.
+// leave writes r to the folder. If the write fails, it records the reason there.
 func (o *outFolder) leave(r folder.Result) error {
 	if o == nil {
 		return nil
 	}
-	defer interrupt.Bounded(o.ctx)() // a disk may take long to write its cache, but makes progress
+	defer interrupt.Bounded(o.ctx)() // flushing a disk cache may take long, but makes progress
 	err := o.Write(r)
 	if err != nil {
 		o.fail(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What a plugin prints is shown with its name, or not, and kept.
+// Plugin output is shown with the plugin's name, unless the user hides it, and kept in a log.
 func TestPluginOutput(t *testing.T) {
 	small := []string{"--epochs", "1", "--batch-size", "1", "--quiet", "--set", "model.dense_layers_count=2"}
 	logs := t.TempDir()
@@ -47,7 +47,7 @@ func TestPluginOutput(t *testing.T) {
 	}
 }
 
-// Nobody reads what is shown: that holds up neither the plugin nor the run.
+// If nobody reads the shown output, neither the plugin nor the run blocks.
 func TestNobodyReadsPluginOutput(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

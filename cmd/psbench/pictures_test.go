@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// On a terminal a picture stands before the tables, unless it is too narrow or somebody wants none.
+// On a terminal a picture precedes the tables, unless the terminal is too narrow or the user turned pictures off.
 func TestPicturesOnATerminal(t *testing.T) {
 	const title = "iterations by their time in ms"
 	for _, c := range []struct {

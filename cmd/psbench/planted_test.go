@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The sweeps of testdata/planted, in which something is planted, can be run: docs/statistics.md shows the answers.
-// What crashes is the same on each machine, so the sweep in which runs crash is run here.
+// The sweeps in testdata/planted have known, planted effects. All of them can be run; docs/statistics.md shows the
+// answers. Crashes do not depend on the machine, so this test runs the sweep with planted crashes.
 func TestPlantedSweeps(t *testing.T) {
 	registry := foreignPlugin(t, "planted")
 	specs, err := filepath.Glob("testdata/planted/*.json")

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// pluginCommand has its commands in files of their own, plugin_NAME.go.
+// pluginCommand returns psbench plugin. Its subcommands are in the files plugin_NAME.go.
 func (a *app) pluginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
@@ -35,7 +35,7 @@ provides parts, such as servers, hooks and models, for runs to choose by key.`,
 	return cmd
 }
 
-// atDash parts the arguments at --.
+// atDash splits the arguments at --.
 func atDash(cmd *cobra.Command, args []string) (before, after []string) {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		return args[:dash], args[dash:]
@@ -102,7 +102,7 @@ func (a *app) pluginRemoveCommand() *cobra.Command {
 	}
 }
 
-// userPlugins completes the first argument: the names of the plugins of the user's registry.
+// userPlugins completes the first argument with the names of the plugins in the user's registry.
 func (a *app) userPlugins(cmd *cobra.Command, args []string) (names []string) {
 	_, reg, err := a.merge(cmd)
 	if err != nil || len(args) > 0 {

@@ -57,7 +57,7 @@ changed; to add it again accepts a change.`,
 	return cmd
 }
 
-// userRegistry returns the path of the user's registry.
+// userRegistry returns the path of the user's registry file.
 func (a *app) userRegistry() (string, error) {
 	path := registry.UserFile(a.environ)
 	if path == "" {

@@ -50,7 +50,7 @@ func (a *app) pluginDescribeCommand() *cobra.Command {
 	return cmd
 }
 
-// named returns the items with that key or alias, of all kinds.
+// named returns the items of all kinds that have the given key or alias.
 func named(reg *registry.Registry, key string) ([]registry.Item, error) {
 	items, err := reg.Named(key)
 	if err == nil && len(items) == 0 {

@@ -49,7 +49,7 @@ change. Ctrl-C ends it.`,
 				return err
 			}
 			defer release()
-			// Every step ends by itself or with its context.
+			// Every step ends on its own or when its context ends.
 			ctx := cmd.Context()
 			defer interrupt.Hold(ctx)()
 			defer interrupt.Bounded(ctx)()
@@ -62,7 +62,7 @@ change. Ctrl-C ends it.`,
 	}
 }
 
-// development is a plugin that is built and run again and again.
+// development is a plugin that psbench rebuilds and reruns after each change.
 type development struct {
 	*app
 	dir, program, registry string
@@ -70,7 +70,7 @@ type development struct {
 	turns                  int
 }
 
-// turn builds the plugin, accepts its new checksum, and runs it.
+// turn builds the plugin, accepts its new checksum, and starts a run.
 func (d *development) turn(ctx context.Context) {
 	doing := "building"
 	if develop.IsScript(d.program) {
@@ -84,7 +84,7 @@ func (d *development) turn(ctx context.Context) {
 	err := d.once(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return // the user ended it
+		return // the user stopped the build
 	case err != nil:
 		d.say("%s", quote.Lines(err.Error()))
 	}
@@ -99,7 +99,7 @@ func (d *development) once(ctx context.Context) error {
 	if _, _, err := registry.Add(ctx, d.registry, psbench.Registry, addition); err != nil {
 		return err
 	}
-	// A failed run has printed its error.
+	// A failed run has already printed its error.
 	_ = develop.Psbench(ctx, append([]string{os.Args[0], "run"}, d.flags...), os.Stdout, os.Stderr)
 	return nil
 }

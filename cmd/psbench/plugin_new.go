@@ -129,7 +129,7 @@ func parseLanguage(name string) (scaffold.Language, error) {
 	return "", usagef("--lang is %s but must be %s", quote.String(name), strings.Join(languages(), " or "))
 }
 
-// unused refuses a name that a part of the kind, or a plugin, has already.
+// unused returns an error if a part of the kind, or a plugin, already has this name.
 func unused(reg *registry.Registry, kind scaffold.Kind, name string) error {
 	for _, item := range reg.Items(kind.Kind) {
 		if item.Key == name || slices.Contains(item.Aliases, name) {
@@ -145,8 +145,8 @@ func unused(reg *registry.Registry, kind scaffold.Kind, name string) error {
 	return nil
 }
 
-// builtWith returns the psbench that a project is built with: the clone of --psbench, or the released version of this
-// psbench, or the clone around it.
+// builtWith returns the psbench module for a new project. The first choice is the clone given by --psbench. The
+// second is the released version of this psbench. The last is the clone around this program.
 func builtWith(clone string) (scaffold.Module, error) {
 	if clone != "" {
 		return scaffold.CloneAt(clone)

@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/core/author/scaffold"
 )
 
-// The commands of each kind's page are run as they stand there, in a folder that was empty: the
-// first writes a project, which is tested and built, untouched, by the commands that its own page
-// has, the second measures it, and others it may have too. The reader has no more than Go's module cache.
+// The test runs the commands of each kind's page as written, in an empty folder. The first command creates a project.
+// The commands on the project's own page test and build it unchanged. The second command measures it, and further
+// commands may follow. The reader has only Go's module cache.
 func TestPagesOfKinds(t *testing.T) {
 	for _, kind := range scaffold.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
@@ -45,8 +45,8 @@ func TestPagesOfKinds(t *testing.T) {
 	}
 }
 
-// A project in Python is tested and measured, untouched, by the commands that its own page has. That of a
-// hook the guide begins with.
+// The commands on a Python project's own page test and measure it unchanged. The guide already covers the project of
+// a hook.
 func TestProjectsInPython(t *testing.T) {
 	path := withPython(t)
 	for _, kind := range scaffold.Kinds {

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// pythonModules are what the package psbench imports, which is why a plugin in Python needs them.
+// pythonModules are the modules that the package psbench imports, so every Python plugin needs them.
 var pythonModules = []string{"grpc", "google.protobuf", "numpy"}
 
-// findPython is a python3 that can run plugins and has these modules besides: that of PATH, or the one
-// that the distribution installs modules for.
+// findPython returns a python3 that can run plugins and has these additional modules. It tries the python3 on PATH,
+// then the distribution's own.
 func findPython(modules ...string) (path string, err error) {
 	wanted := strings.Join(append(modules, pythonModules...), ", ")
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
@@ -29,8 +29,8 @@ func findPython(modules ...string) (path string, err error) {
 		wanted, err)
 }
 
-// withPython is a PATH on which python3 can run plugins and has these modules besides. A test is skipped
-// where no python3 has them.
+// withPython returns a PATH whose python3 can run plugins and has these additional modules. It skips the test if no
+// python3 has the modules.
 func withPython(t testing.TB, modules ...string) string {
 	t.Helper()
 	python, err := findPython(modules...)

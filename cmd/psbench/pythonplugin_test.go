@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// What psbench does with plugins in Python, as their authors meet it.
+// The scripts in testdata/python test the commands that authors of Python plugins use.
 func TestPythonScripts(t *testing.T) {
 	path := withPython(t)
 	examples, err := filepath.Abs("../../python/examples")

@@ -2,11 +2,10 @@
 
 package main
 
-// raceDetector is true in race builds, whose processes take several times as long to
-// start: tests that start hundreds of them run fewer there. Files of tests about what is printed
-// or computed, about plugins that are built without the detector, or about failures of other
-// systems are left out of them.
+// raceDetector is true in race builds. Processes of race builds take several times as long to start, so tests that
+// would start hundreds of them start fewer. Race builds omit whole test files about printed or computed output, about
+// plugins without the detector, and about failures of other systems.
 const raceDetector = true
 
-// passEpochs make passes of some hundred milliseconds.
+// passEpochs is a number of epochs that takes some hundred milliseconds per pass.
 const passEpochs = "30"

@@ -39,7 +39,7 @@ psbench comm. All that are given become one page.`,
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault // folders and files
+			return nil, cobra.ShellCompDirectiveDefault // files and folders
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(cmd.Flags()); err != nil {
@@ -54,7 +54,7 @@ psbench comm. All that are given become one page.`,
 	return cmd
 }
 
-// report writes the page of the runs or the sweep at paths.
+// report writes the page of the given runs or of the given sweep.
 func (a *app) report(paths []string, output string, f studyFlags) error {
 	if err := (words.Options{Metric: f.metric, Target: f.target}).Check(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	failed, cells := 0, 0
 	for _, c := range d.Cells {
 		failed += len(c.Failed)
-		if !c.Again { // that cell repeats the baseline
+		if !c.Again { // the A/A cell repeats the baseline
 			cells++
 		}
 	}
@@ -105,15 +105,15 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 	return err
 }
 
-// unread returns warnings of given runs that are not on the page.
+// unread returns a warning for each given run that is missing on the page.
 func unread(s *model.Study) []string {
-	if s.Folder != "" { // the page has a sweep's warnings, which are of its plan
+	if s.Folder != "" { // the page already has a sweep's warnings, which concern its plan
 		return nil
 	}
 	return s.Warnings
 }
 
-// reportName returns the default file of a page.
+// reportName returns the default file name of a page.
 func reportName(paths []string) string {
 	if len(paths) > 1 {
 		return "report.html"

@@ -37,7 +37,7 @@ effect, except those of output.`,
 	return cmd
 }
 
-// outputKeys returns the options of output: what psbench prints, and where it writes.
+// outputKeys returns the keys of options that control output: what psbench prints and where it writes.
 func outputKeys() (keys []string) {
 	for _, o := range option.All() {
 		if o.Group == "output" {
@@ -47,7 +47,7 @@ func outputKeys() (keys []string) {
 	return keys
 }
 
-// readRecorded reads a run, and refuses one that cannot be run again.
+// readRecorded reads a run. It returns an error if that run cannot be repeated.
 func readRecorded(path string) (*result.Result, error) {
 	if folder.IsComm(path) {
 		return nil, fmt.Errorf(
@@ -61,12 +61,12 @@ func readRecorded(path string) (*result.Result, error) {
 	return old, err
 }
 
-// withOutput returns psbench without the variables of options, except those of output.
+// withOutput returns an app that ignores the environment variables of all options except output options.
 func (a *app) withOutput() *app {
 	return &app{stdout: a.stdout, stderr: a.stderr, environ: config.OutputEnviron(a.environ)}
 }
 
-// mergeRerun reads the configuration of a rerun on several hosts.
+// mergeRerun reads the configuration for a rerun on several hosts.
 func (a *app) mergeRerun(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error) {
 	if args[0] == "-" {
 		return nil, nil,
@@ -99,10 +99,10 @@ func (a *app) rerun(cmd *cobra.Command, path string) error {
 	})
 }
 
-// newDefaults returns the defaults that have changed since the run at path. The rerun itself used the old ones.
+// newDefaults returns the defaults that have changed since the run at path. The rerun itself used the old defaults.
 func (a *app) newDefaults(cmd *cobra.Command, path string, old *result.Result) []result.Difference {
 	now, _, err := a.resolve(cmd, config.RecordedLayer(path, config.Given(old.Config)))
-	if err != nil { // today's defaults do not go with what was given
+	if err != nil { // today's defaults contradict the recorded flags
 		return []result.Difference{{Name: "defaults", Old: "as recorded", New: err.Error()}}
 	}
 	return config.DefaultDifferences(old.Config, now.Values)

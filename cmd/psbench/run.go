@@ -23,7 +23,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// startedNS is the time at which the process started, by comm.Now.
+// startedNS is the start time of the process on the clock of comm.Now.
 var startedNS = comm.Now()
 
 func (a *app) runCommand() *cobra.Command {
@@ -55,7 +55,7 @@ func (a *app) runCommand() *cobra.Command {
 	return cmd
 }
 
-// printPlacement prints where the processes of an experiment would run.
+// printPlacement prints the places of an experiment's processes without starting them.
 func (a *app) printPlacement(exp *config.Experiment) error {
 	var o cluster.Options
 	a.team.Spread(&o)
@@ -72,7 +72,7 @@ func (a *app) printPlacement(exp *config.Experiment) error {
 	return a.print(func(p *screen.Page) error { return environment.Placement(p, layout) })
 }
 
-// runExperiment runs an experiment and writes its tables, and then calls below to write more.
+// runExperiment runs an experiment and writes its tables. Then it calls the functions below to write more.
 func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts option.Options, below ...func(io.Writer,
 	int, *result.Result) error) error {
 	if a.lone != "" {
@@ -91,7 +91,7 @@ func (a *app) runExperiment(ctx context.Context, exp *config.Experiment, opts op
 			case a.beats != nil:
 				defer monitor.SendBeats(a.beats, time.Second, p.Beat)()
 			case page == nil && opts.Quiet:
-				o.Progress = run.Silent // asks no process for its progress
+				o.Progress = run.Silent // no process has to report its progress
 			}
 			page.Follow(p)
 			return run.Run(ctx, exp, o)

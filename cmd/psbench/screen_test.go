@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is printed fits the terminal; on the same terminal without a width it is in full.
+// Output fits the terminal. On a terminal of unknown width, psbench prints everything in full.
 func TestOutputFitsTheTerminal(t *testing.T) {
 	small := "--epochs 1 --batch-size 50 --quiet --set model.dense_layers_count=2"
 	for _, args := range []string{
@@ -39,7 +39,7 @@ func TestOutputFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// onTerminal is what psbench prints on a terminal of so many columns.
+// onTerminal returns what psbench prints on a terminal with the given number of columns.
 func onTerminal(t *testing.T, columns int, args string) string {
 	t.Helper()
 	control, terminal := openTerminal(t, columns)
@@ -49,14 +49,14 @@ func onTerminal(t *testing.T, columns int, args string) string {
 	return shown(t, cmd, control, terminal)
 }
 
-// shown is what a command writes to a terminal.
+// shown returns the output of a command on a terminal.
 func shown(t *testing.T, cmd *exec.Cmd, control, terminal *os.File) string {
 	t.Helper()
 	var out bytes.Buffer
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = io.Copy(&out, control) // until nobody has the terminal open any more
+		_, _ = io.Copy(&out, control) // until all processes have closed the terminal
 	}()
 	err := cmd.Run()
 	_ = terminal.Close()
@@ -67,8 +67,8 @@ func shown(t *testing.T, cmd *exec.Cmd, control, terminal *os.File) string {
 	return out.String()
 }
 
-// The line on the terminal tells how far the run is: within its columns, and bold or dim only
-// for those who want that. A terminal that cannot show a line anew gets plain ones.
+// The progress line fits the terminal and is bold or dim only if the user permits styles. A terminal that cannot
+// redraw a line gets plain lines.
 func TestLiveLine(t *testing.T) {
 	const clear, bold = "\r\x1b[K", "\x1b[1m"
 	styles := regexp.MustCompile(`\x1b\[[0-9]m`)

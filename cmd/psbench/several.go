@@ -17,17 +17,16 @@ import (
 	"github.com/psbench/psbench/core/process/team"
 )
 
-// merger reads the configuration of a command from its flags and arguments.
+// merger reads a command's configuration from its flags and arguments.
 type merger func(cmd *cobra.Command, args []string) (*config.Config, *registry.Registry, error)
 
-// mergeOwn is the merger of commands whose arguments hold no configuration.
+// mergeOwn is the merger for commands whose arguments contain no configuration.
 func (a *app) mergeOwn(cmd *cobra.Command, _ []string) (*config.Config, *registry.Registry, error) {
 	return a.merge(cmd)
 }
 
-// onSeveralHosts returns the command as one that can run on several hosts. Either a launcher has started a task of
-// psbench on each: then the first task is the core, and the others are its agents. Or a file lists the hosts: then ssh
-// starts the agents.
+// onSeveralHosts lets a command run on several hosts. A launcher may start one psbench task per host: the first task
+// is the core, and the others are its agents. With a hosts file, psbench starts the agents through ssh.
 func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 	run := cmd.RunE
 	var r team.Rendezvous
@@ -81,9 +80,9 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 	return cmd
 }
 
-// runsOnSeveralHosts is onSeveralHosts for a command whose runs are processes of psbench. With a file of hosts each run
-// starts its own agents. Under a launcher the other tasks are agents for the whole command, and its runs call them one
-// after the other. With --share each host runs by itself.
+// runsOnSeveralHosts does the same for a command whose runs are separate psbench processes. With a hosts file, each
+// run starts its own agents. Under a launcher, the other tasks are agents for the whole command, and one run after
+// the other connects to them. With --share, each host conducts its own runs.
 func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	var r team.Rendezvous
@@ -125,7 +124,7 @@ func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// found returns the launcher of this process. It refuses flags that mean nothing to that launcher.
+// found returns the launcher of this process. It returns an error for flags that do not apply to that launcher.
 func (a *app) found(r team.Rendezvous) (*launchers.Finding, error) {
 	f := launchers.Look(team.System(a.environ, r.HostsFile))
 	if f.Err != nil {
@@ -137,7 +136,7 @@ func (a *app) found(r team.Rendezvous) (*launchers.Finding, error) {
 	return f, nil
 }
 
-// member returns this process as a task of a command.
+// member returns this process in its role as a task of the command.
 func (a *app) member(cmd *cobra.Command, args []string, merge merger) (*team.Member, error) {
 	c, reg, err := merge(cmd, args)
 	if err != nil {
@@ -150,7 +149,7 @@ func (a *app) member(cmd *cobra.Command, args []string, merge merger) (*team.Mem
 	}, nil
 }
 
-// addRendezvous adds the flags by which the tasks of a command find each other.
+// addRendezvous adds the flags that let the tasks of a command find each other.
 func addRendezvous(cmd *cobra.Command, r *team.Rendezvous) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.HostsFile, team.HostsFlag, "",
@@ -162,7 +161,7 @@ func addRendezvous(cmd *cobra.Command, r *team.Rendezvous) {
 		"where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+option.CoreVariable)
 }
 
-// checkGiven refuses flags with an empty value, as from an unset variable of a script.
+// checkGiven refuses flags with an empty value, e.g. from an unset variable of a script.
 func checkGiven(flags *pflag.FlagSet) error {
 	for _, name := range []string{team.HostsFlag, team.SecretFileFlag, team.CoreFlag} {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
@@ -186,12 +185,12 @@ identity and address, and starts, guards and ends the processes of its host as t
 core asks. It ends with its standard input. docs/launchers.md explains runs over
 several hosts.`,
 		Args:   noArguments,
-		Hidden: true, // users have no reason to call it
+		Hidden: true, // only psbench calls it
 		RunE:   func(cmd *cobra.Command, _ []string) error { return a.agent(cmd.Context(), cmd) },
 	}
 }
 
-// agent runs the agent that ssh has started, until the core leaves.
+// agent serves as the agent that ssh started, until the core disconnects.
 func (a *app) agent(ctx context.Context, cmd *cobra.Command) error {
 	i, gone, err := ssh.Accept(ctx, os.Stdin)
 	if err != nil {

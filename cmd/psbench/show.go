@@ -53,7 +53,7 @@ cells scale over an axis of numbers.`,
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault // folders and files
+			return nil, cobra.ShellCompDirectiveDefault // files and folders
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := config.Merge(config.Sources{Environ: a.environ, Flags: cmd.Flags()})
@@ -103,7 +103,7 @@ func readResult(path string) (*result.Result, error) {
 	return folder.Read(path)
 }
 
-// given names the arguments of a command that takes exactly one, with their verb.
+// given names the arguments of a command that takes exactly one argument. It includes the verb, as in "a and b are".
 func given(args []string) string {
 	if len(args) == 0 {
 		return "none is"
@@ -141,14 +141,14 @@ func (f *studyFlags) add(cmd *cobra.Command) {
 // isStudy reports whether paths are a sweep or several runs.
 func isStudy(paths []string) bool { return len(paths) > 1 || sweep.IsSweep(paths[0]) }
 
-// check refuses flags that mean nothing for these paths.
+// check refuses flags that do not apply to these paths.
 func (f *studyFlags) check(flags *pflag.FlagSet, paths []string) error {
 	many := isStudy(paths)
 	for name, ofMany := range map[string]bool{"metric": true, "target": true, mostFailedFlag: true, "stats": false} {
 		switch {
 		case !flags.Changed(name) || ofMany == many:
 		case ofMany && missing(paths[0]):
-			return nil // the missing path is the better error
+			return nil // the error about the missing path is better
 		case ofMany:
 			return usagef("--%s is for a sweep or many runs, but only %s given", name,
 				strings.Replace(given(paths), " are", " is", 1))
@@ -165,7 +165,8 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) && path != "-"
 }
 
-// showStudy prints the cells of a sweep, or of many runs, and the answer, with all details if full.
+// showStudy prints the cells of a sweep or of many runs, and the main results. If full is true, it prints all
+// details.
 func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag, full bool) error {
 	s, err := f.mostFailed.loader().Load(paths)
 	if err != nil {
@@ -178,11 +179,11 @@ func (a *app) showStudy(paths []string, f studyFlags, pictures picturesFlag, ful
 		words.Options{Metric: f.metric, Target: f.target, Width: widthOf(a.stdout), Full: full})
 }
 
-// picturesFlag says whether psbench show draws. By default it draws only on a terminal, so that other programs read
-// plain tables.
+// picturesFlag controls whether psbench show draws pictures. By default it draws only on a terminal, so other
+// programs read plain tables.
 type picturesFlag struct{ given, on bool }
 
-// style returns the style of pictures; it is false if none are drawn.
+// style returns the style of pictures. The second result is false if psbench draws none.
 func (a *app) style(f picturesFlag) (sketch.Style, bool) {
 	out := a.stdout
 	if o, ok := out.(*output); ok {
@@ -196,7 +197,7 @@ func (a *app) style(f picturesFlag) (sketch.Style, bool) {
 	}, f.on || !f.given && terminal
 }
 
-// showsUTF8 reports whether the locale is UTF-8. Without a locale psbench writes UTF-8.
+// showsUTF8 reports whether the locale uses UTF-8. Without a locale psbench assumes UTF-8.
 func (a *app) showsUTF8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if locale := strings.ToLower(a.variable(name)); locale != "" {
@@ -206,7 +207,7 @@ func (a *app) showsUTF8() bool {
 	return true
 }
 
-// drawRun draws the iterations of a run.
+// drawRun draws the distribution of a run's iteration times.
 func (a *app) drawRun(r *result.Result, f picturesFlag) error {
 	if s, ok := a.style(f); ok {
 		return sketch.Iterations(a.stdout, r, s)
@@ -214,7 +215,7 @@ func (a *app) drawRun(r *result.Result, f picturesFlag) error {
 	return nil
 }
 
-// drawStudy draws how the cells scale.
+// drawStudy draws the medians of cells over a numeric axis.
 func (a *app) drawStudy(s *model.Study, metric string, f picturesFlag) error {
 	style, ok := a.style(f)
 	if !ok {

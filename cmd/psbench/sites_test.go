@@ -23,27 +23,26 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// clockBase is what comm.Now counts from. psbench cannot move a clock, and must not be
-// able to; a test can.
+// clockBase is the origin of the clock comm.Now. Only tests may move this clock, so comm does not export clockBase.
 //
 //go:linkname clockBase github.com/psbench/psbench/comm.clockBase
 var clockBase int64
 
-// clockVariable says how far the clock of a process is ahead of that of its host.
+// clockVariable is an environment variable that states how far the clock of a process is ahead of its host's clock.
 const clockVariable = "PSBENCH_TEST_CLOCK"
 
-// moveClock moves the clock of this process, which has stamped nothing yet.
+// moveClock moves the clock of this process. It must run before the process takes any timestamp.
 func moveClock() {
 	if ahead, err := time.ParseDuration(os.Getenv(clockVariable)); err == nil {
 		clockBase += int64(ahead)
 	}
 }
 
-// apart starts every process in a folder of its own with a clock of its own, as if each
-// ran on a host of its own, but for memory and file system.
+// apart starts every process with its own folder and its own clock, as if each ran on a separate host. All of them
+// share memory and file system.
 type apart struct {
-	hidden bool // it does not tell of the clocks
-	asked  bool // it tells what they read, but not how far they are ahead
+	hidden bool // the starter does not provide the clocks
+	asked  bool // the starter provides the clocks' readings, but not their offsets
 
 	mu        sync.Mutex
 	launchers []*launch.Launcher
@@ -103,13 +102,13 @@ func (a *apart) options() cluster.Options {
 	}}
 }
 
-// farApart are flags of a short run in which many processes hand over to each other.
+// farApart are flags of a short run in which many processes exchange data.
 const farApart = "--ntrainer 2 --nserver 1 --isolate all --epochs 2 --set model.num_embeddings=100 " +
 	"--set model.embedding_dim=100 --set model.dense_input_size=100 --set model.dense_output_size=100"
 
-// Processes that share neither a folder nor a clock give the same timeline as others: every
-// sample lies between the start of the run and its end, and time is measured right across
-// processes. Where nobody tells the core of their clocks it does not.
+// Processes with separate folders and clocks give the same timeline as others. Every sample lies between the start
+// and the end of the run, and times across processes are right. As a control, samples lie outside the run if the core
+// does not know the clocks.
 func TestProcessesHaveFoldersAndClocksOfTheirOwn(t *testing.T) {
 	for name, flags := range map[string]string{
 		"tcp":    farApart + " --transport tcp",
@@ -138,7 +137,7 @@ func TestProcessesHaveFoldersAndClocksOfTheirOwn(t *testing.T) {
 	})
 }
 
-// outside runs an experiment and counts the measurements that lie outside of it.
+// outside runs an experiment and counts the measurements outside the run's time.
 func outside(t *testing.T, a *apart, flags string) (count int) {
 	t.Helper()
 	began := comm.Now()
@@ -173,7 +172,7 @@ func outside(t *testing.T, a *apart, flags string) (count int) {
 	return count
 }
 
-// Shared memory bears stamps, so it needs one clock.
+// Shared memory contains timestamps, so all its processes need the same clock.
 func TestSharedMemoryNeedsOneClock(t *testing.T) {
 	e := resolved(t, strings.Fields(farApart+" --transport shm")...)
 	_, err := run.Run(context.Background(), e, run.Options{Options: newApart().options(), Progress: run.Silent})
@@ -182,7 +181,7 @@ func TestSharedMemoryNeedsOneClock(t *testing.T) {
 	}
 }
 
-// psbench comm measures between such processes too.
+// psbench comm also measures between such processes.
 func TestCommBetweenProcessesApart(t *testing.T) {
 	e := resolved(t, "--ntrainer", "2")
 	p := &micro.Plan{
@@ -204,7 +203,7 @@ func TestCommBetweenProcessesApart(t *testing.T) {
 	}
 }
 
-// fabricOf is the fabric of a name.
+// fabricOf returns the fabric with the given name.
 func fabricOf(t *testing.T, name string) *fabric.Fabric {
 	t.Helper()
 	f, err := fabric.Open(name)

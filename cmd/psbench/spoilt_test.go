@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/core/measure/micro"
 )
 
-// What a part does to the mean that it declares plugin check finds, in Go and in Python, and where
-// nobody says what must come out it says so.
+// psbench plugin check detects a part that declares the mean but returns something else, in Go and in Python. If
+// nobody declares the right answer, the check says so.
 func TestPluginCheckComparesValues(t *testing.T) {
 	goPlugin := filepath.Join(t.TempDir(), "plugin.sh")
 	self, err := os.Executable()
@@ -64,8 +64,8 @@ func TestPluginCheckComparesValues(t *testing.T) {
 	}
 }
 
-// --check holds a run to what its hook and its server declare, first and last elements included, and
-// verify has gradients there.
+// The flag --check compares a run with the declarations of its hook and its server, including first and last
+// elements. The command verify detects the same faults.
 func TestRunsAreHeldToWhatPartsDeclare(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -94,8 +94,8 @@ func TestRunsAreHeldToWhatPartsDeclare(t *testing.T) {
 	}
 }
 
-// psbench comm asks parts in Python that declare that they say what they answer, a hook what its server
-// answers too.
+// psbench comm asks Python parts for their answers if they declare that they can state them. A hook also states what
+// its server answers.
 func TestCommAsksPartsInPython(t *testing.T) {
 	t.Setenv("PATH", withPython(t))
 	file, err := filepath.Abs(filepath.Join("testdata", "spoilt", "spoilt.py"))

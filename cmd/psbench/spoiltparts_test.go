@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// spoiling says what a part that declares to average does to the mean.
+// spoiling is the setting of parts that declare to average. The setting selects the mistake.
 type spoiling struct {
 	Fault string `json:"fault" doc:"what is wrong with the mean"`
 }
@@ -25,7 +25,7 @@ func (s spoiling) spoil(g *tensor.Gradient, trainers int) {
 	}
 }
 
-// spoiltHook averages over the group, and spoils what comes.
+// spoiltHook averages over the group and then spoils the result.
 type spoiltHook struct {
 	spoiling
 	group comm.Group
@@ -41,12 +41,12 @@ func (h *spoiltHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future 
 
 func (h *spoiltHook) Reset() {}
 
-// askedHook says itself that it averages.
+// askedHook states that it averages when psbench asks for its answer.
 type askedHook struct{ spoiltHook }
 
 func (h *askedHook) Answer(x *sdk.Exchange, answer *tensor.Gradient) error { return x.Average(answer) }
 
-// spoiltServer averages element by element.
+// spoiltServer averages each element and then spoils the result.
 type spoiltServer struct {
 	spoiling
 	trainers int
@@ -63,7 +63,7 @@ func (s *spoiltServer) Finish(sum []float32) {
 	s.spoil(&tensor.Gradient{Values: sum}, s.trainers)
 }
 
-// spoiltParts are parts that declare to average, and one that declares nothing.
+// spoiltParts returns parts that declare to average, and one part that declares nothing.
 func spoiltParts() []sdk.Part {
 	silent := sdk.NewHook("silent", spoiling{}, func(s spoiling, env sdk.HookEnv) (sdk.Hook, error) {
 		return &spoiltHook{s, env.Group}, nil

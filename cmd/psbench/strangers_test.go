@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// listeners are where the processes of the run wait for links, as net.Dial takes it.
+// listeners returns the addresses at which the run's processes wait for links, in the form that net.Dial expects.
 func (f *faultRun) listeners(network string) []string {
 	f.t.Helper()
 	inodes := map[string]bool{}
@@ -54,8 +54,8 @@ func (f *faultRun) listeners(network string) []string {
 	return found
 }
 
-// Others on the host connect to every socket of a run and say nothing. The run has few
-// descriptors and ends as if they were not there.
+// Other programs on the host connect to every socket of a run and send nothing. The run has few descriptors, but its
+// outcome is the same as without these connections.
 func TestSilentStrangers(t *testing.T) {
 	const strangers, descriptors, mostMiB = 300, 200, 400
 	small := []string{"--epochs", "1", "--batch-size", "1", "--set", "model.dense_layers_count=2"}
@@ -68,7 +68,7 @@ func TestSilentStrangers(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "r.json")
 			loaded := filepath.Join(t.TempDir(), "loaded")
-			args := append(withActor(t, script{Until: loaded}), small...) // the others listen and wait for the data
+			args := append(withActor(t, script{Until: loaded}), small...) // others listen and wait for the data
 			f := startPsbench(t, append(args, "--transport", transport, "--json", out)...)
 			var at []string
 			for end := time.Now().Add(time.Minute); len(at) < 3; at = f.listeners(network) {

@@ -18,19 +18,19 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// submission has the flags by which a command submits itself as a job of a cluster.
+// submission has the flags that submit a command as a cluster job.
 type submission struct {
 	launcher string
 	slurm    submit.Slurm
 }
 
-// launcherFlag names the launcher of the job; the other flags describe that job.
+// launcherFlag names the job's launcher. The other flags describe the job.
 const launcherFlag = "launcher"
 
-// submissionFlags are the names of all flags of a submission.
+// submissionFlags are the names of all submission flags.
 var submissionFlags = []string{launcherFlag, "nodes", "partition", "account", "time", "slurm-arg"}
 
-// mostNodes bounds --nodes.
+// mostNodes is the upper limit of --nodes.
 const mostNodes = 10000
 
 func (s *submission) addFlags(cmd *cobra.Command) {
@@ -44,7 +44,7 @@ func (s *submission) addFlags(cmd *cobra.Command) {
 		"`ARGUMENT` more of Slurm's, as in --slurm-arg=--constraint=ib")
 }
 
-// asked reports whether the flags ask for a job. It refuses wrong values.
+// asked reports whether the flags request a job. It returns an error for wrong values.
 func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 	switch {
 	case s.launcher == "slurm":
@@ -62,14 +62,14 @@ func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 	if n := s.slurm.Nodes; n < 1 || n > mostNodes {
 		return false, usagef("--nodes is %d but must be from 1 to %d", n, mostNodes)
 	}
-	if slices.Contains(s.slurm.Args, "") { // srun would take it for the program
+	if slices.Contains(s.slurm.Args, "") { // srun would take "" as the program
 		return false,
 			usagef("--slurm-arg is empty but must be an argument of Slurm's, as in --slurm-arg=--constraint=ib")
 	}
 	return true, nil
 }
 
-// outside refuses to submit from within a job: srun would start a step of that job.
+// outside returns an error if this process runs inside a job, because srun would only start a step of that job.
 func (a *app) outside() error {
 	if job := a.variable("SLURM_JOB_ID"); job != "" {
 		return usagef("--%s submits a job, but this is in job %s already: start psbench there by srun --mpi=pmi2 --ntasks-per-node=1",
@@ -77,12 +77,13 @@ func (a *app) outside() error {
 	}
 	s := team.System(a.environ, "")
 	s.Environ = slices.DeleteFunc(slices.Clone(s.Environ), func(pair string) bool {
-		return strings.HasPrefix(pair, option.SecretVariable+"=") // the job does not get it, so it may be set
+		return strings.HasPrefix(pair, option.SecretVariable+"=") // the job does not inherit the secret, so it may be set
 	})
 	return launchers.Look(s).Refusal()
 }
 
-// submit has srun run this command line on nodes, and then puts the files of its flags in their places here.
+// submit runs this command line on nodes through srun. Then it moves the output files to the paths that the flags
+// name on this machine.
 func (a *app) submit(cmd *cobra.Command, s *submission,
 	merge func() (*config.Config, *registry.Registry, error)) error {
 	if err := a.outside(); err != nil {
@@ -132,7 +133,7 @@ func (a *app) submit(cmd *cobra.Command, s *submission,
 	return nil
 }
 
-// filesOf returns the files that the flags of a command name, by flag.
+// filesOf returns the output paths that the flags of a command name, by flag.
 func filesOf(flags *pflag.FlagSet, opts option.Options) map[string]string {
 	paths := map[string]string{}
 	for flag, path := range map[string]string{delivery.OutFlag: opts.Out, delivery.JSONFlag: opts.JSON,
@@ -147,7 +148,8 @@ func filesOf(flags *pflag.FlagSet, opts option.Options) map[string]string {
 	return paths
 }
 
-// checkBefore checks a run before it waits for nodes. It leaves out devices and interfaces, which only the nodes know.
+// checkBefore checks a run before it waits for nodes. It skips devices and interfaces, because only the nodes know
+// them.
 func (a *app) checkBefore(cmd *cobra.Command, c *config.Config, reg *registry.Registry) error {
 	if c.NCUDATrainer+c.NCUDAServer > 0 {
 		return nil
@@ -158,7 +160,7 @@ func (a *app) checkBefore(cmd *cobra.Command, c *config.Config, reg *registry.Re
 	return err
 }
 
-// teller prints the news of a job, unless quiet.
+// teller returns a function that prints news of a job. If quiet is true, the function prints nothing.
 func (a *app) teller(quiet bool) func(string) {
 	return func(text string) {
 		if !quiet {

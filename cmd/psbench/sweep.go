@@ -27,7 +27,7 @@ import (
 	"github.com/psbench/psbench/internal/simd"
 )
 
-// sweepFlags are the flags of psbench sweep that are no options of a run.
+// sweepFlags are the flags of psbench sweep that are not options of a run.
 type sweepFlags struct {
 	axes          []string
 	repeats       int
@@ -43,12 +43,12 @@ type sweepFlags struct {
 	answer        studyFlags
 }
 
-// sweepOptions say how a sweep is conducted.
+// sweepOptions control the execution of a sweep.
 type sweepOptions struct {
 	Extend bool        // accept new cells and repeats
-	Retry  bool        // run failed runs once more
-	Share  bool        // work beside other psbenches
-	Job    *submission // whose nodes share the sweep; nil without a job
+	Retry  bool        // repeat failed runs once
+	Share  bool        // work on the sweep together with other psbench processes
+	Job    *submission // the job whose nodes share the sweep; nil without a job
 	Quiet  bool
 	Live   bool
 	Answer studyFlags
@@ -91,7 +91,7 @@ goes on where it stopped. Under a launcher of several tasks, such as srun, and w
 	return cmd
 }
 
-// runKeys returns the options that choose the experiment: all except those of output.
+// runKeys returns the keys of options that choose the experiment, which are all except output options.
 func runKeys() (keys []string) {
 	for _, o := range option.All() {
 		if o.Group != "output" {
@@ -101,7 +101,7 @@ func runKeys() (keys []string) {
 	return keys
 }
 
-// add gives the command its flags.
+// add registers the flags on the command.
 func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.axes, "axis", nil,
@@ -125,8 +125,8 @@ func (f *sweepFlags) add(cmd *cobra.Command) {
 	f.answer.add(cmd)
 }
 
-// places says where the runs go: it returns the job that shares them among nodes, nil for none. As an element of such a
-// job, this psbench shares the sweep.
+// places returns the job whose nodes share the sweep, or nil if there is none. If this process itself is an element
+// of such a job, places sets --share.
 func (a *app) places(cmd *cobra.Command, f *sweepFlags) (job *submission, err error) {
 	asked, err := f.job.asked(cmd.Flags())
 	switch {
@@ -167,7 +167,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 	if !f.dryRun && f.out == "" {
 		return usagef("--out is missing: give the folder of the sweep, or --dry-run")
 	}
-	// Check the metric now, and not after a night of runs.
+	// Check the metric before the runs start, because they may take hours.
 	answer := words.Options{Metric: cmp.Or(f.answer.metric, spec.Metric), Target: f.answer.target}
 	if err := answer.Check(); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (a *app) sweep(cmd *cobra.Command, f *sweepFlags, args []string) error {
 			Answer: f.answer})
 }
 
-// spec returns the specification of the file and the flags.
+// spec returns the specification that results from the file and the flags.
 func (f *sweepFlags) spec(cmd *cobra.Command, args []string) (*sweep.Spec, error) {
 	spec := sweep.NewSpec()
 	if len(args) > 0 {
@@ -226,7 +226,7 @@ func (f *sweepFlags) spec(cmd *cobra.Command, args []string) (*sweep.Spec, error
 	return spec, nil
 }
 
-// plan makes the plan of a specification, whose cells share the flags of a run, and checks it.
+// plan makes the plan of a specification and checks it. All cells share the run's flags.
 func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan, error) {
 	if _, err := simd.Chosen(); err != nil {
 		return nil, err
@@ -243,7 +243,7 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		return nil, err
 	}
 	finder := a.team.Finder(&a.cuda)
-	if across { // each run looks for devices on its hosts
+	if across { // each run looks for devices on its own hosts
 		finder = cuda.Elsewhere{Finder: &a.cuda}
 	}
 	m := &sweep.Maker{
@@ -270,8 +270,8 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 	return p, p.CheckHosts()
 }
 
-// hostsOf returns the hosts of the runs of a command, a line each as in a file of hosts. Across says that runs use
-// hosts other than this one.
+// hostsOf returns the hosts of a command's runs, one line each as in a hosts file. The result across is true if runs
+// use other hosts than this one.
 func (a *app) hostsOf(cmd *cobra.Command) (lines []string, across bool, err error) {
 	if a.team != nil {
 		return a.team.Names(), true, nil
@@ -283,8 +283,8 @@ func (a *app) hostsOf(cmd *cobra.Command) (lines []string, across bool, err erro
 	return team.Listed(file, a.environ)
 }
 
-// try begins an experiment in silence, and returns why that fails. It does not try one whose CUDA ranks cannot be on
-// this host.
+// try starts an experiment without output and returns why it fails. It skips an experiment whose CUDA ranks cannot
+// run on this host.
 func (a *app) try(ctx context.Context, exp *config.Experiment) error {
 	if exp.CUDA != nil && !exp.CUDA.Here() {
 		return nil

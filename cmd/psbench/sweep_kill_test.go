@@ -21,15 +21,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tinySweep runs 2 cells 3 times, without the A/A cell.
+// tinySweep is a sweep of 2 cells with 3 runs each, without the A/A cell.
 type tinySweep struct {
 	t    *testing.T
 	dir  string
-	temp string // its TMPDIR, by which its processes are known
+	temp string // TMPDIR of the sweep, which identifies its processes
 }
 
 func newTinySweep(t *testing.T) *tinySweep {
-	temp, err := os.MkdirTemp("", "ps") // not of the test, whose name is too long for sockets
+	temp, err := os.MkdirTemp("", "ps") // t.TempDir would contain the test's name, which makes paths too long for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func newTinySweep(t *testing.T) *tinySweep {
 	return &tinySweep{t, filepath.Join(t.TempDir(), "sweep"), temp}
 }
 
-// start starts it, or goes on with it.
+// start starts or continues the sweep.
 func (s *tinySweep) start(said *bytes.Buffer, environ ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd := &exec.Cmd{
@@ -58,7 +58,7 @@ func (s *tinySweep) start(said *bytes.Buffer, environ ...string) *exec.Cmd {
 	return cmd
 }
 
-// finish runs it to its end.
+// finish runs the sweep to its end.
 func (s *tinySweep) finish() {
 	s.t.Helper()
 	var said bytes.Buffer
@@ -67,7 +67,7 @@ func (s *tinySweep) finish() {
 	}
 }
 
-// killed waits for the end of psbench and of all that it left, and says whether it was killed.
+// killed waits until psbench and all its leftovers are gone. It reports whether psbench was killed.
 func (s *tinySweep) killed(cmd *exec.Cmd, said *bytes.Buffer) bool {
 	s.t.Helper()
 	err := cmd.Wait()
@@ -87,7 +87,7 @@ func (s *tinySweep) killed(cmd *exec.Cmd, said *bytes.Buffer) bool {
 	}
 }
 
-// processes are those that have its TMPDIR.
+// processes returns the command lines of all processes with the sweep's TMPDIR.
 func (s *tinySweep) processes() (all []string) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
@@ -99,7 +99,7 @@ func (s *tinySweep) processes() (all []string) {
 	return all
 }
 
-// run is the process of a run, once there is one.
+// run waits for a process of a run and returns its ID.
 func (s *tinySweep) run() int {
 	s.t.Helper()
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(time.Millisecond) {
@@ -116,13 +116,13 @@ func (s *tinySweep) run() int {
 	return 0
 }
 
-// sockets are the folders that a run makes in its TMPDIR.
+// sockets returns the folders that a run has created in its TMPDIR.
 func (s *tinySweep) sockets() []string {
 	names, _ := filepath.Glob(filepath.Join(s.temp, "*"))
 	return names
 }
 
-// done are the runs that are complete, and what tells the files of their results from others.
+// done returns the completed runs. The values identify the result files, so that a rewritten file is noticed.
 func (s *tinySweep) done() map[string]string {
 	s.t.Helper()
 	files, _ := filepath.Glob(filepath.Join(s.dir, "runs/*/*/result.json"))
@@ -142,7 +142,7 @@ func (s *tinySweep) done() map[string]string {
 	return runs
 }
 
-// keeps fails the test if a run that was done is not as it was.
+// keeps fails the test if a completed run has changed or disappeared.
 func (s *tinySweep) keeps(before map[string]string, when string) map[string]string {
 	s.t.Helper()
 	after := s.done()
@@ -154,7 +154,7 @@ func (s *tinySweep) keeps(before map[string]string, when string) map[string]stri
 	return after
 }
 
-// structure is every file of a sweep by its name, but for what was moved aside and for journals.
+// structure returns the names of all files of a sweep, except files moved aside and journals.
 func (s *tinySweep) structure() (names []string) {
 	s.t.Helper()
 	aside := regexp.MustCompile(`\.failed-[0-9]+(/|$)`)
@@ -171,7 +171,7 @@ func (s *tinySweep) structure() (names []string) {
 	return names
 }
 
-// status is what psbench says of it.
+// status returns the output of psbench sweep status.
 func (s *tinySweep) status() string {
 	s.t.Helper()
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"psbench", "sweep", "status", s.dir}, Env: os.Environ()}
@@ -182,10 +182,9 @@ func (s *tinySweep) status() string {
 	return strings.ReplaceAll(string(out), s.dir, "SWEEP")
 }
 
-// A sweep that is killed at random moments, and at points that lie between two steps, goes on each
-// time: nothing that is done is repeated or lost, no process stays, and in the end its folder is as
-// that of a sweep that nobody disturbed. Points at which a run is a process that does next to
-// nothing, and all of them, are the tests' of core/study/sweep/conduct.
+// After a kill at a random moment or between two steps, the sweep can be continued. No completed run is repeated or
+// lost, and no process remains. At the end its folder equals the folder of an undisturbed sweep. The tests in
+// core/study/sweep/conduct cover every point, with runs that do almost nothing.
 func TestSweepIsKilled(t *testing.T) {
 	t.Parallel()
 	undisturbed := newTinySweep(t)
@@ -228,7 +227,7 @@ func TestSweepIsKilled(t *testing.T) {
 	s.keeps(before, "killed at random moments")
 	same(s, "at random moments")
 	for range points {
-		point := 1 + rand.IntN(40) // of more than fifty
+		point := 1 + rand.IntN(40) // there are more than fifty
 		s := newTinySweep(t)
 		var said bytes.Buffer
 		if !s.killed(s.start(&said, killVariable+"="+strconv.Itoa(point)), &said) {
@@ -241,13 +240,14 @@ func TestSweepIsKilled(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a sweep, and its run with it, at once; who asks meanwhile is told who runs it.
+// Ctrl-C ends a sweep and its current run at once. Before that, psbench sweep status names the process that conducts
+// the sweep.
 func TestSweepIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newTinySweep(t)
 	var said bytes.Buffer
 	cmd := s.start(&said)
-	// Its run stands still, so that the sweep is there however long the others take.
+	// The run is stopped, so the sweep cannot end before the other commands do.
 	run := s.run()
 	if err := syscall.Kill(run, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

@@ -15,10 +15,11 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// sweepStep is called at every point at which a kill may interrupt a sweep. Only tests set it.
+// sweepStep is called at every point where a kill may interrupt a sweep. Only tests set it.
 var sweepStep func(point string)
 
-// conductSweep runs a plan in the folder of the sweep, or goes on with it. spec is the text of its specification.
+// conductSweep runs a plan in the sweep's folder, or continues it. The parameter spec is the text of the
+// specification.
 func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec []byte, o sweepOptions) error {
 	defer interrupt.Hold(ctx)()
 	told := progress.New(a.stderr, a.terminal(a.stderr), o.Quiet)
@@ -33,7 +34,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 		}
 	}
 	environ := sweep.WithoutOptions(a.environ)
-	if o.Share { // each run stays on this host, even under a launcher of several
+	if o.Share { // each run stays on this host, even if a launcher has several
 		environ = append(environ, option.OverrideVariable+"=1")
 	}
 	options := conduct.Options{
@@ -69,7 +70,7 @@ func (a *app) conductSweep(ctx context.Context, dir string, p *sweep.Plan, spec 
 	return errors.Join(err, a.showStudy([]string{dir}, o.Answer, picturesFlag{given: true}, false))
 }
 
-// submitSweep has the nodes of a job array share a sweep.
+// submitSweep submits a job array whose nodes share a sweep.
 func (a *app) submitSweep(ctx context.Context, dir string, p *sweep.Plan, o sweepOptions,
 	options conduct.Options) error {
 	command, err := submit.Command(submit.ElementArgument, a.args)

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// killVariable has psbench kill itself at a point of a sweep, counted from 1.
+// killVariable is an environment variable that makes psbench kill itself at a point of a sweep. Points count from 1.
 const killVariable = "TEST_KILL_AT_POINT"
 
-// killAtPoint makes psbench do so, where a test set the variable.
+// killAtPoint installs this kill if a test has set the variable.
 func killAtPoint() {
 	left, err := strconv.Atoi(os.Getenv(killVariable))
 	if err != nil {

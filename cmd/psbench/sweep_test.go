@@ -20,7 +20,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// makerOf makes plans, and counts what it asks of plugins.
+// makerOf returns a Maker of plans that counts its questions to plugins.
 func makerOf(t testing.TB, asked map[string]int) *sweep.Maker {
 	t.Helper()
 	program, err := os.Executable()
@@ -40,7 +40,7 @@ func makerOf(t testing.TB, asked map[string]int) *sweep.Maker {
 	}
 }
 
-// specOf is a specification of these axes.
+// specOf returns a specification with the given axes.
 func specOf(t testing.TB, text string, axes ...string) *sweep.Spec {
 	t.Helper()
 	spec, err := sweep.ParseSpec("the test", []byte(text))
@@ -79,7 +79,7 @@ func TestReadySweeps(t *testing.T) {
 		if name == "transports" {
 			transports := p.Axes[1].Values
 			for _, f := range fabric.Names() {
-				// of one host that is shm
+				// between processes of one host the default is shm
 				if !slices.Contains(transports, f) && f != "delayed" && f != fabric.DefaultAcross().Name {
 					t.Errorf("%s leaves out %s", name, f)
 				}
@@ -91,7 +91,7 @@ func TestReadySweeps(t *testing.T) {
 	}
 }
 
-// The specification of the documentation is one.
+// The specification in docs/sweeps.md is valid.
 func TestDocumentedSweep(t *testing.T) {
 	page, err := os.ReadFile("../../docs/sweeps.md")
 	if err != nil {
@@ -115,7 +115,7 @@ func TestDocumentedSweep(t *testing.T) {
 	}
 }
 
-// Cells by the hundred ask every plugin once, and each has the files of the plugins that it uses.
+// Even for hundreds of cells, psbench asks every plugin only once. Each cell has the files of its own plugins.
 func TestSweepOfAPlugin(t *testing.T) {
 	asked := map[string]int{}
 	file := withTestPlugin(t)[1]
@@ -152,7 +152,7 @@ func TestSweepOfAPlugin(t *testing.T) {
 	}
 }
 
-// Two registry files that name a plugin alike are two builds of it.
+// Two registry files that use the same plugin name refer to two builds of the plugin.
 func TestSweepOfBuildsOfAPlugin(t *testing.T) {
 	t.Chdir(t.TempDir())
 	first, err := os.ReadFile(withTestPlugin(t)[1])
@@ -180,11 +180,12 @@ func TestSweepOfBuildsOfAPlugin(t *testing.T) {
 	}
 }
 
-// What a part of psbench would refuse hours later is refused, or skipped if its values go with others.
+// If a part of psbench would refuse a setting hours later, the plan refuses it at once. If the setting is valid with
+// other values, the plan skips the cell.
 func TestSweepMakesParts(t *testing.T) {
 	for _, test := range []struct {
 		axes    []string
-		want    string // the error
+		want    string // the expected error
 		skipped string
 	}{
 		{axes: []string{"trainer.lr=0.1,-1"}, want: "cell trainer.lr=-1: trainer ddp: lr is -1 but must be above 0"},
@@ -220,7 +221,7 @@ func TestSweepMakesParts(t *testing.T) {
 	}
 }
 
-// A program of this folder is a build, whether it is written with ./ or without.
+// A program in this folder counts as a build, with or without ./ in front.
 func TestSweepOfABuildOfThisFolder(t *testing.T) {
 	m := makerOf(t, map[string]int{})
 	t.Chdir(t.TempDir())

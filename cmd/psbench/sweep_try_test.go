@@ -12,9 +12,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What only a beginning of a run shows is asked before anything runs, once for each distinct value: whether a
-// plugin's part takes its settings, and whether data fits its model. What is refused is asked once more with
-// another number of trainers, which may be why.
+// Some errors show only when a run starts: whether a plugin's part accepts its settings, and whether data fits its
+// model. So before the first run, psbench tries each distinct combination once. After an error it tries once more
+// with another number of trainers, because that number may be the cause.
 func TestSweepTriesParts(t *testing.T) {
 	file := withTestPlugin(t)[1]
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestSweepTriesParts(t *testing.T) {
 			map[string]any{"name": "bad", "data.panic": "such settings are refused"}}, 3, "such settings are refused"},
 		{"data that does not fit", []any{map[string]any{"data": "dummy"}, map[string]any{"name": "bad", "data": "idx"}},
 			3, "has no bag of indices but the model takes one"},
-		// Of the plugin's data.
+		// These cases use the plugin's data.
 		{"defaults", []any{map[string]any{"batch_size": 1}, map[string]any{"batch_size": 2}}, 1, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// testPluginArgument makes the test executable a plugin with data that does what its
-// settings say while it loads, a server whose constructor does not return, one that errs once, a hook that is slow on
-// some ranks, one that feeds an error back, and parts that are closed.
+// testPluginArgument makes the test executable act as a plugin with parts for tests. The data of the plugin follows a
+// script while it loads. One server never returns from its constructor, and one makes a single mistake. One hook is
+// slow on some ranks, and one feeds its error back. Other parts record their Close.
 const testPluginArgument = "__test-plugin"
 
 func serveTestPlugin() {
@@ -58,7 +58,7 @@ func (a actor) Load() (*sdk.Samples, error) {
 	}, nil
 }
 
-// tardy is a hook that pushes, after a wait that is the longer the higher its rank.
+// tardy is a hook that waits before it pushes. The wait grows with the rank.
 type tardy struct{ env sdk.HookEnv }
 
 func newTardy(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) { return tardy{env}, nil }
@@ -70,7 +70,7 @@ func (h tardy) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (tardy) Reset() {}
 
-// withActor are the arguments for a run whose data is the test plugin's.
+// withActor returns the arguments of a run that uses the test plugin's data.
 func withActor(t *testing.T, s script) []string {
 	t.Helper()
 	config, err := json.Marshal(map[string]any{"data": "actor", "set": map[string]any{"data": s}})
@@ -80,7 +80,7 @@ func withActor(t *testing.T, s script) []string {
 	return append(withTestPlugin(t), "--config", inFile(t, config))
 }
 
-// withTestPlugin are the arguments for a run that may choose parts of the test plugin.
+// withTestPlugin returns the arguments of a run that may use parts of the test plugin.
 func withTestPlugin(t *testing.T) []string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -101,7 +101,7 @@ func withTestPlugin(t *testing.T) []string {
 	return []string{"--registry", inFile(t, registry)}
 }
 
-// inFile writes a JSON file and gives its path.
+// inFile writes a JSON file and returns its path.
 func inFile(t *testing.T, text []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file.json")

@@ -24,7 +24,8 @@ import (
 	identities "github.com/psbench/psbench/internal/identity"
 )
 
-// agentArgument makes the test binary be an agent. It says its address, and ends when its core says so.
+// agentArgument makes the test executable act as an agent. The agent prints its address, and ends when its core tells
+// it to.
 const agentArgument = "serve-test-agent"
 
 const agentSecret = "a secret of agents in a test"
@@ -49,7 +50,8 @@ func serveAgent() {
 	}
 }
 
-// inTimeNamespace is an agent whose clock, and that of all that it starts, is so far ahead of the core's.
+// inTimeNamespace starts an agent in a time namespace. The clock of the agent and of its processes is ahead of the
+// core's clock by the given time.
 func inTimeNamespace(t *testing.T, ahead time.Duration) *agent.Host {
 	t.Helper()
 	self, err := os.Executable()
@@ -88,8 +90,8 @@ func inTimeNamespace(t *testing.T, ahead time.Duration) *agent.Host {
 	return h
 }
 
-// A run whose server is on a host with another clock has its stamps within the run, and says how that clock went:
-// within the bound by as much as the kernel moved it.
+// The server of a run is on a host with another clock. All timestamps lie within the run. The result states the
+// clock's offset, which equals the kernel's within the error bound.
 func TestServerOnAHostWithAnotherClock(t *testing.T) {
 	const ahead = 1000 * time.Second
 	h := inTimeNamespace(t, ahead)
@@ -137,7 +139,7 @@ func TestServerOnAHostWithAnotherClock(t *testing.T) {
 	if stamps < 100 {
 		t.Errorf("there are %d stamps", stamps)
 	}
-	if res.Throughput.SecondsBound != 0 || res.StartBoundMS != 0 { // trainers are on the core's host
+	if res.Throughput.SecondsBound != 0 || res.StartBoundMS != 0 { // both trainers are on the core's host
 		t.Errorf("throughput %+v, start ± %g ms", res.Throughput, res.StartBoundMS)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// torchRegistry is a registry file in which the models of these scripts have the names of their files.
+// torchRegistry returns a registry file with the models of the given scripts. Each model has the name of its script.
 func torchRegistry(t *testing.T, scripts ...string) string {
 	t.Helper()
 	python, err := findPython("torch")
@@ -38,9 +38,9 @@ func torchRegistry(t *testing.T, scripts ...string) string {
 	return file
 }
 
-// The reference model written in torch computes what the reference cases expect, with every hook that
-// they have, whether psbench's optimizer steps it or torch's own. Each trainer starts a torch of its own,
-// so there is only one case for each of these.
+// The reference model in torch computes the expected values of the reference cases with all their hooks. The model
+// works with psbench's optimizer and with torch's own. Each trainer starts a separate torch, so each combination has
+// only one case.
 func TestTorchReproducesTheReference(t *testing.T) {
 	registry := torchRegistry(t, "../../python/examples/reference_model.py", "testdata/torch/stepping.py")
 	for _, c := range []struct{ model, transport, cases string }{
@@ -65,7 +65,7 @@ func TestTorchReproducesTheReference(t *testing.T) {
 	}
 }
 
-// A convolutional network learns the built-in digits in one epoch, by torch's loss.
+// A convolutional network learns the built-in digits in one epoch with torch's loss.
 func TestConvolutionLearnsDigits(t *testing.T) {
 	registry := torchRegistry(t, "../../python/examples/convnet.py")
 	epochs := evaluated(t,

@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostTraced is how many iterations a trace has at most unless the user chooses them.
+// mostTraced is the number of iterations in a trace if the user does not choose them.
 const mostTraced = 100
 
 // traceFlags are the flags of psbench trace.
@@ -52,7 +52,7 @@ is a folder that --out left, a file that --json left, or the folder of a sweep, 
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault // folders and files
+			return nil, cobra.ShellCompDirectiveDefault // files and folders
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(cmd.Flags()); err != nil {
@@ -136,7 +136,7 @@ func (a *app) trace(path, output string, chosen span) error {
 	return err
 }
 
-// span is a range of iterations, without to. The zero span means that the user chose none.
+// span is a range of iterations from from to to, excluding to. The zero span means that the user chose none.
 type span struct{ from, to int64 }
 
 // iterationRange matches A..B or A.
@@ -151,7 +151,7 @@ func parseIterations(text string) (it span, err error) {
 		return it, usagef("--iterations is %s but must be A..B, as in 10..20, or a single iteration",
 			quote.String(text))
 	}
-	it.from, _ = strconv.ParseInt(parts[1], 10, 64) // so few digits always fit
+	it.from, _ = strconv.ParseInt(parts[1], 10, 64) // up to 18 digits always fit
 	last, _ := strconv.ParseInt(cmp.Or(parts[2], parts[1]), 10, 64)
 	if it.to = last + 1; it.from > last {
 		return it, usagef("--iterations is %s, but its first iteration must not be after its last one",
@@ -160,7 +160,8 @@ func parseIterations(text string) (it span, err error) {
 	return it, nil
 }
 
-// of returns the chosen iterations, or else mostTraced of r around the one with the median time.
+// of returns the chosen iterations. By default these are mostTraced iterations of r around the one with the median
+// time.
 func (it span) of(r *result.Result) span {
 	if it != (span{}) {
 		return it
@@ -171,7 +172,7 @@ func (it span) of(r *result.Result) span {
 	return span{from, min(count, from+mostTraced)}
 }
 
-// describe names the iterations of a span for people.
+// describe names the iterations of a span in words.
 func (it span) describe(count int64, around bool) string {
 	switch {
 	case it.to-it.from == count:

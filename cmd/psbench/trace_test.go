@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/core/show/trace/tracetest"
 )
 
-// traced checks that a file is a trace as the format has it, with so many processes, with lanes and with flows
-// of these names and no others: traced out.json 3 compute,communication,work push,answer.
+// traced checks that a file is a valid trace with the given number of processes. The trace must have exactly the
+// given lanes and flows. For example: traced out.json 3 compute,communication,work push,answer.
 func traced(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 4 {
 		ts.Fatalf("usage: traced file processes lanes flows")

@@ -97,7 +97,7 @@ the result as a case.`,
 	return cmd
 }
 
-// casesOn returns the cases of files for a device. It fails if the device is missing.
+// casesOn returns the cases in the files, for a device. It returns an error if the device is missing.
 func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]verify.Case, error) {
 	cases, err := loadCases(files)
 	if err != nil || device == "cpu" {
@@ -116,7 +116,7 @@ func (a *app) casesOn(cmd *cobra.Command, device string, files []string) ([]veri
 	return verify.OnCUDA(cases, options.Backend), nil
 }
 
-// caseOptions returns the options of the runs of cases. The caller calls done after the last run.
+// caseOptions returns the options for the runs of cases. The caller must call done after the last run.
 func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
 	release := interrupt.Hold(cmd.Context())
 	printed := progress.New(a.stderr, a.terminal(a.stderr), true)
@@ -129,7 +129,8 @@ func (a *app) caseOptions(cmd *cobra.Command) (o run.Options, done func()) {
 	}
 }
 
-// recordCase runs a configuration and writes it as a case to file, whole or not at all. The file names the case.
+// recordCase runs a configuration and writes it to file as a case. A failed write leaves no partial file. The case
+// has the file's name.
 func (a *app) recordCase(cmd *cobra.Command, file string) error {
 	e, _, err := a.resolve(cmd)
 	if err != nil {
@@ -160,7 +161,7 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 	if err != nil {
 		return chosen, err
 	}
-	plain := a.verifyCommand() // the same command without chosen parts
+	plain := a.verifyCommand() // the same command without the chosen parts
 	plain.SetContext(cmd.Context())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		kind, part := substitutable[f.Name]
@@ -173,7 +174,7 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 			}
 		case f.Name == "set": // belongs to the chosen parts
 		default:
-			_ = plain.Flags().Set(f.Name, f.Value.String()) // it was valid on cmd
+			_ = plain.Flags().Set(f.Name, f.Value.String()) // cannot fail, because the value was valid on cmd
 		}
 	})
 	chosen.Own = func(l config.Layer) (*config.Experiment, error) {
@@ -183,7 +184,7 @@ func (a *app) chosenParts(cmd *cobra.Command) (chosen verify.Substitutes, err er
 	return chosen, err
 }
 
-// substitutable has the kinds of parts that can take the place of the cases' own, by flag.
+// substitutable maps flags to the kinds of parts that can replace the cases' own parts.
 var substitutable = map[string]sdk.Kind{
 	"model": sdk.KindModel, "server": sdk.KindServer, "ddp-hook": sdk.KindHook, "trainer": sdk.KindTrainer,
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// psbenchMain runs a command line in this process; plugin processes are real.
+// psbenchMain runs a command line in this process. The plugin processes are real.
 func psbenchMain(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -28,9 +28,9 @@ func psbenchMain(t *testing.T, args ...string) (status int, stdout, stderr strin
 	return status, out.String(), errs.String()
 }
 
-// Every case in every form on shm, the default; the others carry the same
-// operations, so two forms are enough there: with the fewest messages, and with many that are
-// small. A short run takes each form and each transport.
+// The test runs every case in every form over shm, the default. The other transports do the same operations, so two
+// forms suffice: with the fewest messages, and with many small ones. A short run covers each form and each transport
+// once.
 func TestVerifyEveryCase(t *testing.T) {
 	forms := []string{
 		"",
@@ -58,7 +58,7 @@ func TestVerifyEveryCase(t *testing.T) {
 		}
 	}
 	if raceDetector {
-		return // another engine and another address race with nothing more
+		return // another engine or address adds no new races
 	}
 	verifyAll(t, "--set model.blas=gonum")
 	verifyAll(t, "--transport tcp --listen ::1")
@@ -73,7 +73,7 @@ func verifyAll(t *testing.T, args string) {
 	})
 }
 
-// runCase is the result of a case through real plugin processes.
+// runCase runs a case with real plugin processes and returns the result.
 func runCase(t *testing.T, c verify.Case) *result.Result {
 	t.Helper()
 	var res *result.Result
@@ -101,11 +101,10 @@ func runs(t *testing.T, flags ...string) *result.Result {
 	return res
 }
 
-// foreignPlugins are what builds a plugin of testdata, once, by its name.
+// foreignPlugins maps names of plugins in testdata to functions that build each plugin once.
 var foreignPlugins sync.Map
 
-// foreignPlugin builds a plugin of testdata, for all tests that want it, and returns the path of
-// its registry file.
+// foreignPlugin builds a plugin in testdata once for all tests, and returns the path of its registry file.
 func foreignPlugin(t *testing.T, name string) string {
 	t.Helper()
 	build, _ := foreignPlugins.LoadOrStore(name, sync.OnceValues(func() (string, error) { return buildForeign(name) }))
@@ -118,7 +117,7 @@ func foreignPlugin(t *testing.T, name string) string {
 
 func buildForeign(name string) (registry string, err error) {
 	dir := filepath.Join(testFolder, name)
-	// Without symbols the linker takes half of the time.
+	// Without symbols the linker takes half the time.
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, name), "./testdata/"+name)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -131,7 +130,7 @@ func buildForeign(name string) (registry string, err error) {
 	return registry, os.WriteFile(registry, text, 0o600)
 }
 
-// resolved is the experiment of flags.
+// resolved returns the experiment for the given flags.
 func resolved(t testing.TB, flags ...string) *config.Experiment {
 	t.Helper()
 	a := &app{environ: os.Environ()}
@@ -147,8 +146,8 @@ func resolved(t testing.TB, flags ...string) *config.Experiment {
 	return e
 }
 
-// With the default model communication overlaps: the hook has the first bucket
-// before backward ends, in every iteration.
+// With the default model, communication overlaps with computation: in every iteration the hook gets the first bucket
+// before the backward pass ends.
 func TestDefaultModelOverlaps(t *testing.T) {
 	res, err := run.Run(context.Background(), resolved(t, "--epochs", "2"), run.Options{Progress: run.Silent})
 	if err != nil {

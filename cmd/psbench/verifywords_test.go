@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Every value of expect is compared: nudged by twice its tolerance, it fails,
-// and the failure names it.
+// Every expected value is compared. If the test changes a value by twice its tolerance, the case fails, and the
+// failure names the value.
 func TestVerifyComparesEveryValue(t *testing.T) {
 	cases, err := verify.Embedded()
 	if err != nil {
@@ -61,8 +61,7 @@ func TestVerifyComparesEveryValue(t *testing.T) {
 	}
 }
 
-// nudge moves one expected value up and down and expects exactly one failure,
-// about it.
+// nudge moves one expected value up and down. It expects exactly one failure, which names this value.
 func nudge(t *testing.T, c verify.Case, res *result.Result, v *float64, by float64, trainer, field string) {
 	t.Helper()
 	was := *v
@@ -78,7 +77,7 @@ func nudge(t *testing.T, c verify.Case, res *result.Result, v *float64, by float
 	}
 }
 
-// caseFile writes an embedded case to a file, changed.
+// caseFile writes an embedded case to a file after a change.
 func caseFile(t *testing.T, name string, change func(*verify.DDP)) string {
 	t.Helper()
 	cases, err := verify.Embedded()
@@ -122,7 +121,7 @@ func TestVerifyFailsInWords(t *testing.T) {
 	}
 }
 
-// A part takes the place of the cases' own where it can, and the reason is told where it cannot.
+// A chosen part replaces the part of every case where it fits. For the other cases psbench states the reason.
 func TestVerifyOfAPart(t *testing.T) {
 	for args, want := range map[string]string{
 		"--ddp-hook rpc":                        "skip  sparse_rpc_average_t4_s2: its hook has other links, and several servers\n      reduce among them\n6 of 6 cases agree, 7 skipped",
@@ -141,7 +140,7 @@ func TestVerifyOfAPart(t *testing.T) {
 	}
 }
 
-// What a run came to is a case, which another configuration does not follow.
+// The result of a run can be recorded as a case. The case then fails with a different configuration.
 func TestVerifyRecords(t *testing.T) {
 	dir := t.TempDir()
 	config, file := filepath.Join(dir, "run.json"), filepath.Join(dir, "mine.json")
@@ -178,7 +177,7 @@ func TestVerifyRecords(t *testing.T) {
 	}
 }
 
-// A setting that the parts of some cases do not have leaves those out, and says so.
+// psbench skips cases whose parts lack the given setting, and states that.
 func TestVerifySkipsCasesWithoutTheSetting(t *testing.T) {
 	status, stdout, _ := psbenchMain(t, "verify", "--set", "model.engine=gorgonia")
 	if status != 0 || !strings.Contains(stdout, "9 of 9 cases agree, 4 skipped") ||

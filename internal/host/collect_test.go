@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// collection is a Collect stream into memory.
+// collection is a Collect stream that stores the sent pieces in memory.
 type collection struct {
 	grpc.ServerStream
 	replies []*proto.CollectReply
@@ -38,8 +38,7 @@ func (c *losing) Collect(send record.Send) error {
 	return send(record.Losses(c.losses))
 }
 
-// A process has what it recorded in its last pass and nothing of another one, nor while it
-// is reset.
+// Collect returns the records of the requested pass only, and none during a reset.
 func TestCollectIsOfOnePass(t *testing.T) {
 	p := newService(nil)
 	p.role, p.process = &losing{}, &process.Process{Recorder: &sdk.Recorder{}}

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Configure makes the process be one part of one rank.
+// Configure gives the process its part and its rank.
 func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*proto.ConfigureReply, error) {
 	useStderr()
 	proc, err := p.enter(req)
@@ -46,7 +46,7 @@ func (p *service) Configure(_ context.Context, req *proto.ConfigureRequest) (*pr
 	return reply, nil
 }
 
-// enter makes the process that a request tells of. It is at work.
+// enter creates the process that a request describes. The process then counts as working.
 func (p *service) enter(req *proto.ConfigureRequest) (*process.Process, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,14 +56,14 @@ func (p *service) enter(req *proto.ConfigureRequest) (*process.Process, error) {
 	config := processConfig(req)
 	config.Engine = p.open
 	proc, err := process.New(p.parts, config, p.events)
-	p.process, p.name = proc, req.GetName() // whatever of it there is ends with the process
+	p.process, p.name = proc, req.GetName() // all resources of proc end with the process
 	if err == nil {
 		proc.Working.RLock()
 	}
 	return proc, err
 }
 
-// newRole makes the role that a request asks for. One that computes has the plugin's engine.
+// newRole creates the role that a request asks for. A role that computes opens the plugin's engine.
 func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 	if computes(req) {
 		if err := p.OpenEngine(); err != nil {
@@ -106,7 +106,7 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 	}
 }
 
-// computes says that the role works with tensors.
+// computes reports whether the role works with tensors.
 func computes(req *proto.ConfigureRequest) bool {
 	switch req.GetRole().(type) {
 	case *proto.ConfigureRequest_Trainer, *proto.ConfigureRequest_Server, *proto.ConfigureRequest_Table:
@@ -117,8 +117,8 @@ func computes(req *proto.ConfigureRequest) bool {
 	return false
 }
 
-// checkServes says whether the process's server serves tables, which differ from other
-// servers in their interface, as it is to.
+// checkServes returns an error unless the process's server serves tables exactly if tables is set.
+// Servers of tables have another interface than other servers.
 func checkServes(p *process.Process, tables bool) error {
 	part, err := p.Find(p.Part())
 	if err == nil && tables != (part.Serves == sdk.ServiceTables) {
@@ -182,7 +182,7 @@ func benchConfig(q *proto.BenchRole) bench.Config {
 	return c
 }
 
-// processConfig says who a process is.
+// processConfig returns the configuration of the process, such as its name and rank.
 func processConfig(req *proto.ConfigureRequest) process.Config {
 	return process.Config{
 		Name: req.GetName(), Rank: int(req.GetRank()), Part: choiceOf(req.GetPart()),
@@ -192,12 +192,12 @@ func processConfig(req *proto.ConfigureRequest) process.Config {
 	}
 }
 
-// choiceOf is a part with its settings.
+// choiceOf converts a part and its settings from a gRPC message.
 func choiceOf(c *proto.PartChoice) process.Choice {
 	return process.Choice{Kind: sdk.Kind(c.GetKind()), Key: c.GetKey(), Settings: c.GetSettings()}
 }
 
-// modelEnv is what a model knows of its run.
+// modelEnv converts the model's environment from a gRPC message.
 func modelEnv(e *proto.ModelEnv) sdk.ModelEnv {
 	return sdk.ModelEnv{MaxBatch: int(e.GetMaxBatch()), Threads: int(e.GetThreads()),
 		FirstTensor: int(e.GetFirstTensor())}

@@ -13,12 +13,13 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// unit is a table of one element.
+// unit is a server of a table with one element.
 type unit struct{ sdk.TableServer }
 
 func (unit) Table() comm.TableSpec { return comm.TableSpec{Rows: 1, Width: 1} }
 
-// A server becomes what it was configured for if that is what it serves.
+// A process accepts the role of a server only if its part offers the service that the role needs:
+// tables or buckets.
 func TestRolesOfServers(t *testing.T) {
 	parts := []sdk.Part{
 		sdk.NewServer("plain", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return nil, nil }),

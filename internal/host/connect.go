@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Connect joins the links of the process, which takes none after that.
+// Connect connects the links of the process. Afterwards the process accepts no more links.
 func (p *service) Connect(_ context.Context, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	r, leave, err := as[role](p, "connect")
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *service) stopListening() {
 	}
 }
 
-// connect has a role join its links.
+// connect makes a role connect its links.
 func connect(r role, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	var facts map[string]string
 	var err error
@@ -79,7 +79,8 @@ func connect(r role, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	return &proto.ConnectReply{Facts: facts, BoundaryNs: boundaries(r)}, nil
 }
 
-// boundaries are the median costs of a no-op call to the companion of a role that has one beside it.
+// boundaries returns the median round trip, in ns, of a no-op call to the role's companion, if
+// there is one.
 func boundaries(r role) map[string]int64 {
 	kind, ns := sdk.KindServer, int64(0)
 	switch r := r.(type) {
@@ -135,7 +136,7 @@ func benchPeers(q *proto.BenchLinks) bench.Peers {
 	}
 }
 
-// peerOrNil is PeerFromProto of one that may be missing.
+// peerOrNil is like PeerFromProto for a peer that may be missing.
 func peerOrNil(p *proto.Peer) *process.Peer {
 	if p == nil {
 		return nil
@@ -143,7 +144,7 @@ func peerOrNil(p *proto.Peer) *process.Peer {
 	return new(convert.PeerFromProto(p))
 }
 
-// peersOf is PeerFromProto of several, in order.
+// peersOf converts several peers, in order.
 func peersOf(list []*proto.Peer) []process.Peer {
 	var out []process.Peer
 	for _, p := range list {
@@ -152,7 +153,7 @@ func peersOf(list []*proto.Peer) []process.Peer {
 	return out
 }
 
-// group is the members of a collective.
+// group converts the members of a collective from a gRPC message.
 func group(g *proto.Group) process.Group {
 	of := process.Group{Members: peersOf(g.GetMembers()), Position: int(g.GetPosition()), Across: g.GetAcrossDevices()}
 	for _, host := range g.GetHosts() {
@@ -161,7 +162,7 @@ func group(g *proto.Group) process.Group {
 	return of
 }
 
-// groupOrNil is group of one that may be missing.
+// groupOrNil is like group for a group that may be missing.
 func groupOrNil(g *proto.Group) *process.Group {
 	if g == nil {
 		return nil
@@ -169,7 +170,7 @@ func groupOrNil(g *proto.Group) *process.Group {
 	return new(group(g))
 }
 
-// hookLinks are the links of a hook.
+// hookLinks converts the links of a hook from a gRPC message.
 func hookLinks(l *proto.HookLinks) process.HookLinks {
 	return process.HookLinks{Server: peerOrNil(l.GetServer()), Group: groupOrNil(l.GetGroup()),
 		Default: groupOrNil(l.GetDefault()), Together: groupOrNil(l.GetTogether())}

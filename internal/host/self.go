@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// peakRSSBytes is the high-water mark of this process's resident memory, or 0
-// if the kernel does not tell.
+// peakRSSBytes returns this process's peak resident memory in bytes, or 0 if the kernel does not
+// report it.
 func peakRSSBytes() int64 {
 	value := procfs.Field(procfs.Text(procfs.Here(), "proc/self/status"), "VmHWM")
 	kib, err := strconv.ParseInt(strings.TrimSuffix(value, " kB"), 10, 64)
@@ -21,14 +21,12 @@ func peakRSSBytes() int64 {
 	return kib << 10
 }
 
-// realStderr is the standard error before go-plugin puts a pipe of its own in
-// its place.
+// realStderr is standard error before go-plugin replaces it with a pipe.
 var realStderr = os.Stderr
 
-// useStderr sends all output to the real standard error once the handshake is
-// over. Go-plugin would take a library's output on the real standard output for
-// its protocol, and a long line would block the process for ever. Its pipe also
-// loses the last output of a process.
+// useStderr sends all output to the real standard error once the handshake is over. Otherwise
+// go-plugin would read a library's output on standard output as its protocol. A long line would
+// then block the process for ever. Go-plugin's pipe also loses the last output of a process.
 func useStderr() {
 	_ = unix.Dup3(int(realStderr.Fd()), 1, 0) // #nosec G115 -- a descriptor
 	os.Stdout, os.Stderr = realStderr, realStderr

@@ -1,5 +1,6 @@
-// Package host is the process behind a part: the handshake, the calls of the core, and the
-// role that the process takes. Messages end here; the rooms below have types of their own.
+// Package host runs the process of a part: the handshake, the core's calls, and the role that the
+// process takes. Only this package uses gRPC messages; the packages below it have types of their
+// own.
 package host
 
 import (
@@ -18,24 +19,24 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Handshake is what the core and a plugin must agree on before they talk. The
-// cookie only tells a plugin that it was started by psbench; it is no secret.
+// Handshake holds the values that core and plugin must agree on first. The cookie only shows a
+// plugin that psbench started it; the cookie is no secret.
 var Handshake = plugin.HandshakeConfig{
 	ProtocolVersion:  uint(Contract.number()), // #nosec G115 -- not negative
 	MagicCookieKey:   "PSBENCH_PLUGIN",
 	MagicCookieValue: "parameter-server-benchmark",
 }
 
-// DirectoryVariable names the environment variable that holds the run's socket folder,
-// in all processes of a run.
+// DirectoryVariable names the environment variable that holds the run's socket folder. All
+// processes of a run have this variable.
 const DirectoryVariable = "PSBENCH_PLUGIN_DIR"
 
-// CUDADeviceVariable names the environment variable that tells a process of psbench-cuda which device
-// is its own: its ordinal among those that the driver shows.
+// CUDADeviceVariable names the environment variable that assigns a device to a process of
+// psbench-cuda. The variable's value is the ordinal among the devices that the driver shows.
 const CUDADeviceVariable = "PSBENCH_CUDA_DEVICE"
 
-// CUDAProductVariable names the environment variable by which a user says what multiplies matrices on CUDA
-// devices: cublas or kernels.
+// CUDAProductVariable names the environment variable that chooses the implementation of matrix
+// products on CUDA devices: cublas or kernels.
 const CUDAProductVariable = "PSBENCH_CUDA_GEMM"
 
 // Dispensed is the name under which a plugin serves its parts.
@@ -45,8 +46,8 @@ const Dispensed = "part"
 // asks it to end.
 func Serve(parts ...sdk.Part) { ServeOn(nil, parts...) }
 
-// ServeOn is Serve for parts that compute on an engine, which open opens; nil: in ordinary
-// memory.
+// ServeOn is like Serve for parts that compute on an engine. The function open opens the engine. If
+// open is nil, parts compute in ordinary memory.
 func ServeOn(open engine.Opener, parts ...sdk.Part) {
 	stack.ForPsbench.Set()
 	p := newService(parts)
@@ -64,8 +65,9 @@ func ServeOn(open engine.Opener, parts ...sdk.Part) {
 	})
 }
 
-// callForPart and streamForPart mark what a call of the core starts as a part's; what psbench itself starts there is
-// told by its code, and its links by their own mark.
+// callForPart and streamForPart mark the goroutine of a call from the core as a part's goroutine.
+// Goroutines that psbench itself starts are recognised by their code. Link goroutines carry their
+// own mark.
 func callForPart(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	markCall(call.FullMethod)
 	return handle(ctx, req)
@@ -77,16 +79,16 @@ func streamForPart(srv any, messages grpc.ServerStream, call *grpc.StreamServerI
 }
 
 func markCall(method string) {
-	if strings.HasPrefix(method, "/"+proto.Part_ServiceDesc.ServiceName+"/") { // go-plugin has calls of its own
+	if strings.HasPrefix(method, "/"+proto.Part_ServiceDesc.ServiceName+"/") { // go-plugin also has calls of its own
 		stack.ForPart.Set()
 	}
 }
 
-// MaxMessageBytes bounds a gRPC message; the default of 4 MiB is too small for
+// MaxMessageBytes is the maximum size of a gRPC message. The default of 4 MiB is too small for
 // settings that hold data.
 const MaxMessageBytes = math.MaxInt32
 
-// GRPCPlugin ties the Part service to go-plugin on both sides.
+// GRPCPlugin connects the Part service to go-plugin, in the core and in the plugin.
 type GRPCPlugin struct {
 	plugin.NetRPCUnsupportedPlugin
 	process *service

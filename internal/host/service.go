@@ -23,19 +23,19 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// role is what a process is after Configure.
+// role is the task of a process after Configure.
 type role interface {
 	Reset() error
 	Collect(record.Send) error
 }
 
-// runner is a role that runs passes: a trainer.
+// runner is a role that runs passes, such as a trainer.
 type runner interface {
 	Train(ctx context.Context, length stop.Length) (*record.Work, error)
 }
 
-// service serves the Part service: it becomes one role when it is configured
-// and passes every later call on to it.
+// service implements the Part service. Configure gives the process one role, and service passes
+// every later call to that role.
 type service struct {
 	proto.UnimplementedPartServer
 	parts  []sdk.Part
@@ -47,17 +47,17 @@ type service struct {
 	role    role
 	process *process.Process
 
-	// recorded is held for reading while what was recorded is sent, which may last, and
-	// for writing while it is forgotten.
+	// recorded guards the recorded values. Sending the values takes the read lock and may last long.
+	// Clearing the values takes the write lock.
 	recorded sync.RWMutex
-	pass     record.Pass // whose record it is
+	pass     record.Pass // the pass of the recorded values
 }
 
 func newService(parts []sdk.Part) *service {
 	return &service{parts: parts, events: process.NewEvents()}
 }
 
-// close ends what the role runs and waits for it.
+// close ends the role's work and waits for it.
 func (p *service) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +77,7 @@ func (p *service) Describe(context.Context, *proto.DescribeRequest) (*proto.Desc
 }
 
 // as returns the process's role as a T, or an error that names the call. The process counts as
-// at work until the caller calls leave.
+// working until the caller calls leave.
 func as[T any](p *service, call string) (t T, leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (p *service) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanRe
 		p.status(err)
 }
 
-// Partition has the data process share the batches out.
+// Partition makes the data process divide the batches among the trainers.
 func (p *service) Partition(_ context.Context, req *proto.PartitionRequest) (*proto.PartitionReply, error) {
 	r, leave, err := as[*data.Role](p, "partition")
 	if err != nil {
@@ -141,7 +141,8 @@ func (p *service) Train(ctx context.Context, req *proto.TrainRequest) (*proto.Tr
 	return &proto.TrainReply{Work: convert.WorkToProto(work)}, p.status(err)
 }
 
-// Bound asks a trainer for its bound: the iteration that it will not pass before it knows the end of its pass.
+// Bound asks a trainer for its bound. A trainer does not pass this iteration before it knows the
+// end of its pass.
 func (p *service) Bound(_ context.Context, req *proto.BoundRequest) (*proto.BoundReply, error) {
 	r, leave, err := as[*trainer.Role](p, "bound")
 	if err != nil {
@@ -175,7 +176,7 @@ func (p *service) Expect(_ context.Context, req *proto.ExpectRequest) (*proto.Ex
 	return &proto.ExpectReply{}, p.status(r.Expect(batches))
 }
 
-// Close closes the parts of the process and says what they have left running.
+// Close closes the parts of the process and reports the goroutines that they left running.
 func (p *service) Close(_ context.Context, req *proto.CloseRequest) (*proto.CloseReply, error) {
 	p.mu.Lock()
 	proc := p.process
@@ -189,7 +190,7 @@ func (p *service) Close(_ context.Context, req *proto.CloseRequest) (*proto.Clos
 	return &proto.CloseReply{Left: proc.Left()}, nil
 }
 
-// Combine asks a server what it makes of gradients.
+// Combine asks a server to combine gradients.
 func (p *service) Combine(_ context.Context, req *proto.CombineRequest) (*proto.CombineReply, error) {
 	r, leave, err := as[*server.Role](p, "combine")
 	if err != nil {
@@ -208,7 +209,7 @@ func (p *service) Combine(_ context.Context, req *proto.CombineRequest) (*proto.
 	return reply, p.status(err)
 }
 
-// Reset begins a pass: it brings the process to its initial state.
+// Reset starts a new pass and returns the process to its initial state.
 func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.ResetReply, error) {
 	r, leave, err := as[role](p, "reset")
 	if err != nil {
@@ -226,7 +227,7 @@ func (p *service) Reset(_ context.Context, req *proto.ResetRequest) (*proto.Rese
 	return &proto.ResetReply{}, p.status(err)
 }
 
-// Collect does not wait for a running reset, which would delete the measurements.
+// Collect does not wait for a running reset, because the reset would delete the measurements.
 func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectServer) error {
 	r, leave, err := as[role](p, "collect")
 	if err != nil {
@@ -249,8 +250,8 @@ func (p *service) Collect(req *proto.CollectRequest, stream proto.Part_CollectSe
 	return send(record.PeakRSS(peakRSSBytes()))
 }
 
-// recordedWrongly is an error if a part, whichever of the process it was, declared something to
-// record, or recorded, what cannot be.
+// recordedWrongly returns an error if any part of the process declared or recorded an invalid
+// value.
 func (p *service) recordedWrongly() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,7 +264,7 @@ func (p *service) recordedWrongly() error {
 	return nil
 }
 
-// status is asStatus of an error of the process's role.
+// status converts an error of the process's role with asStatus.
 func (p *service) status(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,8 +274,8 @@ func (p *service) status(err error) error {
 	return asStatus(fault.Told(p.name, err))
 }
 
-// asStatus gives err the form in which it reaches the core: a status whose
-// detail says who was waited for.
+// asStatus converts err to a gRPC status for the core. The detail of the status names the peer that
+// the process waited for.
 func asStatus(err error) error {
 	if err == nil {
 		return nil

@@ -7,30 +7,33 @@ import (
 	"github.com/hashicorp/go-plugin"
 )
 
-// Version is the version of the contract between core and plugin: the handshake, the calls and
-// their messages, the frames and segments of the data plane. A minor version only adds to its
-// major version. So a core can talk to every plugin with the same major version and a minor
-// version that is not above its own. Major version 0 is the contract before versions existed.
+// Version is the version of the contract between core and plugin: the handshake, the calls with
+// their messages, and the data plane's frames and segments.
+//
+// A new minor version may only add to the contract. So a core can use every plugin with the same
+// major version and the same or an older minor version. Major version 0 is the contract before
+// versions existed.
 type Version struct{ Major, Minor int }
 
 // Contract is the version that this source speaks, as a core and as a plugin.
 var Contract = Version{2, 5}
 
-// Protocol is the first version whose trainers call parts in other languages.
+// Protocol is the first version whose trainers can call parts in other languages.
 var Protocol = Version{2, 1}
 
-// Checks is the first version whose processes keep what their links exchange.
+// Checks is the first version whose processes keep slices of their links' exchanges.
 var Checks = Version{2, 2}
 
-// Aggregates is the first version whose processes push as one.
+// Aggregates is the first version whose processes can push as one.
 var Aggregates = Version{2, 4}
 
-// FloatTargets is the first version whose trainers and models take targets that are numbers.
+// FloatTargets is the first version whose trainers and models accept numeric targets.
 var FloatTargets = Version{2, 5}
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// ParseVersion reads what String wrote; 0.0 if that is no version.
+// ParseVersion parses the text that String writes. ParseVersion returns 0.0 if text is not a
+// version.
 func ParseVersion(text string) (v Version) {
 	if n, err := fmt.Sscanf(text, "%d.%d", &v.Major, &v.Minor); n < 2 || err != nil {
 		return Version{}
@@ -38,20 +41,19 @@ func ParseVersion(text string) (v Version) {
 	return v
 }
 
-// Before says whether v is older than another version.
+// Before reports whether v is older than other.
 func (v Version) Before(other Version) bool { return v.number() < other.number() }
 
-// minors is how many minor versions a major one has room for.
+// minors is the maximum number of minor versions per major version.
 const minors = 1000
 
-// number is the version as go-plugin's handshake has it: one number.
+// number encodes the version as one number for go-plugin's handshake.
 func (v Version) number() int { return minors*v.Major + v.Minor }
 
-// VersionOf is the version that a handshake names by a number.
+// VersionOf decodes the version that a handshake names by a number.
 func VersionOf(number int) Version { return Version{number / minors, number % minors} }
 
-// Accepted are the plugins with which a core of version v can talk, by the number at the
-// handshake.
+// Accepted returns the plugins that a core of version v can use, by their number in the handshake.
 func (v Version) Accepted() map[int]plugin.PluginSet {
 	out := map[int]plugin.PluginSet{}
 	for minor := range v.Minor + 1 {
@@ -60,8 +62,8 @@ func (v Version) Accepted() map[int]plugin.PluginSet {
 	return out
 }
 
-// Refusal says why a core of version v cannot talk to a plugin that named a number at the
-// handshake, and what to do.
+// Refusal explains why a core of version v cannot use a plugin with this handshake number, and
+// suggests a remedy.
 func (v Version) Refusal(number int) string {
 	if number < 0 {
 		return v.RefusalOf(strconv.Itoa(number))
@@ -75,7 +77,7 @@ func (v Version) Refusal(number int) string {
 		remedy)
 }
 
-// RefusalOf is Refusal of what is no number of a version.
+// RefusalOf is like Refusal for a text that is not a version number.
 func (v Version) RefusalOf(text string) string {
 	return fmt.Sprintf("it names %s as its version of psbench's contract with plugins, which is none; this psbench speaks %s: build the plugin with the sdk of this psbench",
 		text, v)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A core takes its own minor version and those below it, and no other major one.
+// A core accepts plugins of its major version whose minor version is the same or older.
 func TestVersionsThatACoreTakes(t *testing.T) {
 	accepted := slices.Sorted(maps.Keys(Version{2, 1}.Accepted()))
 	if want := []int{Version{2, 0}.number(), Version{2, 1}.number()}; !slices.Equal(accepted, want) {

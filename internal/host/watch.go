@@ -9,11 +9,11 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// heartbeatEvery is how often a process says that it lives.
+// heartbeatEvery is the interval at which a process sends a heartbeat.
 const heartbeatEvery = time.Second
 
-// Watch sends the events of the process, and heartbeats, as long as the core listens. It polls the
-// number of finished iterations at the interval that the core asks for.
+// Watch sends the process's events and heartbeats while the core listens. Watch polls the number of
+// finished iterations at the interval that the core requests.
 func (p *service) Watch(req *proto.WatchRequest, stream proto.Part_WatchServer) error {
 	p.events.TellEpochs(int(req.GetEpochsEvery()))
 	beat := time.NewTicker(heartbeatEvery)

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// watched is a Watch stream into memory.
+// watched is a Watch stream that stores events in memory.
 type watched struct {
 	grpc.ServerStream
 	ctx    context.Context
@@ -34,11 +34,11 @@ func (w *watched) Send(e *proto.Event) error {
 	return nil
 }
 
-// A core is told of the epochs that it asks for, and how many iterations are done as often as
-// it asks for and only if there are more.
+// Watch reports only the epochs that the core asks for. Watch reports finished iterations at the
+// requested interval, and only if there are more than before.
 func TestWatchTellsWhatIsAsked(t *testing.T) {
 	const epochs = 100
-	first := func(every int, then ...string) []string { // as many as are told, and then
+	first := func(every int, then ...string) []string { // the expected epoch events, up to the limit, then those in then
 		told := []string{}
 		for epoch := 0; epoch < epochs && len(told) < process.MostEpochs; epoch += every {
 			told = append(told, fmt.Sprint("PASS_WARM_UP epoch ", epoch))
@@ -71,7 +71,7 @@ func TestWatchTellsWhatIsAsked(t *testing.T) {
 				}
 				time.Sleep(300 * time.Millisecond)
 			}
-			synctest.Wait() // until it is asked
+			synctest.Wait() // until Watch polls
 			p.events.Begin(record.WarmUp)
 			for epoch := range epochs {
 				p.events.Epoch(epoch)
@@ -83,7 +83,7 @@ func TestWatchTellsWhatIsAsked(t *testing.T) {
 			p.events.Begin(record.Measured)
 			p.events.Epoch(0)
 			time.Sleep(time.Second)
-			iterate(120, 2) // as many as before, of another pass
+			iterate(120, 2) // as many as before, but in another pass
 			cancel()
 			hosttest.Must(t, <-ended)
 			if !slices.Equal(w.events, c.want) {
@@ -94,13 +94,13 @@ func TestWatchTellsWhatIsAsked(t *testing.T) {
 	}
 }
 
-// Iterations of one pass are never told as those of another.
+// Watch never reports iterations of one pass as those of another.
 func TestIterationsAreOfOnePass(t *testing.T) {
 	events := newService(nil).events
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for pass := record.WarmUp; ; pass++ { // of which there are more here than in a run
+		for pass := record.WarmUp; ; pass++ { // more passes than a run has
 			select {
 			case <-stop:
 				return

@@ -7,7 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BucketSettings are the settings of gradient buckets. Trainers embed them in their own settings.
+// BucketSettings are the settings of gradient buckets. Trainers embed BucketSettings in their own
+// settings.
 type BucketSettings struct {
 	BucketBytes int `json:"bucket_bytes" doc:"bytes at which a bucket closes; the first one closes at 1 MiB at the latest"`
 }
@@ -15,7 +16,7 @@ type BucketSettings struct {
 // DefaultBuckets are the settings of PyTorch's DDP.
 var DefaultBuckets = BucketSettings{BucketBytes: 25 << 20}
 
-// CheckBuckets returns an error if BucketBytes is not above 0.
+// CheckBuckets returns an error unless BucketBytes is above 0.
 func (s BucketSettings) CheckBuckets() error {
 	if s.BucketBytes <= 0 {
 		return fmt.Errorf("bucket_bytes is %d but must be above 0", s.BucketBytes)
@@ -23,13 +24,13 @@ func (s BucketSettings) CheckBuckets() error {
 	return nil
 }
 
-// firstBucketBytes keeps the first bucket small, so that communication starts
-// early in backward.
+// firstBucketBytes keeps the first bucket small, so that communication starts early in the backward
+// pass.
 const firstBucketBytes = 1 << 20
 
-// PlanBuckets groups parameters as DDP does. In reverse registration order it appends each to the
-// open bucket, which closes once it has s.BucketBytes; the first one closes at 1 MiB at the latest.
-// A sparse parameter gets a bucket of its own and does not close the open one.
+// PlanBuckets groups parameters like DDP. It appends parameters to the open bucket in reverse
+// registration order. A bucket closes once it has s.BucketBytes; the first one closes at 1 MiB at
+// the latest. A sparse parameter gets its own bucket and does not close the open one.
 func (s BucketSettings) PlanBuckets(parameters []sdk.ParameterSpec) []tensor.BucketSpec {
 	var out []tensor.BucketSpec
 	open := tensor.BucketSpec{}

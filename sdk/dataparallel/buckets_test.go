@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// dummy is the parameters of the dummy model: an embedding, then layers of a
-// weight and a bias.
+// dummy returns the parameters of the dummy model: an embedding, then layers with a weight and a
+// bias each.
 func dummy(size, layers int, sparse bool) []sdk.ParameterSpec {
 	specs := []sdk.ParameterSpec{{Name: "embedding.weight", Shape: []int{size, size}, Sparse: sparse}}
 	for i := range layers {
@@ -29,8 +29,7 @@ func TestBuckets(t *testing.T) {
 		Elements   int
 		Sparse     bool
 	}
-	// One layer of the small model is 16*16 + 16 elements: 1088 bytes, 64 of them
-	// for the bias.
+	// One layer of the small model has 16*16 + 16 elements: 1088 bytes, of which the bias takes 64.
 	for name, c := range map[string]struct {
 		specs []sdk.ParameterSpec
 		limit int
@@ -98,7 +97,7 @@ func TestBucketsLaws(t *testing.T) {
 		}
 		openLimit := min(firstBucketBytes, limit)
 		seen := map[int]bool{}
-		next := len(specs) // the dense parameters come in reverse order
+		next := len(specs) // dense parameters come in reverse order
 		for i, b := range buckets {
 			requireSpans(t, b, specs, seen)
 			if b.Sparse {
@@ -126,8 +125,8 @@ func TestBucketsLaws(t *testing.T) {
 	})
 }
 
-// requireSpans requires that the spans of b are whole parameters not seen
-// before, one behind the other.
+// requireSpans checks that the spans of b are whole parameters in sequence, none of them seen
+// before.
 func requireSpans(t *rapid.T, b tensor.BucketSpec, specs []sdk.ParameterSpec, seen map[int]bool) {
 	offset := 0
 	for _, s := range b.Parameters {

@@ -9,10 +9,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// RunEpoch calls step with every batch of parts and its key, {epoch},{index}, and reports the loss
-// that step returns. It records how long the trainer waited for each batch. Errors name the trainer,
-// the epoch and the batch. When ctx ends, RunEpoch returns its cause. If the pass is over after at
-// least one batch, the shortened epoch counts as complete and RunEpoch returns nil.
+// RunEpoch calls step for every batch of parts, with the batch's key {epoch},{index}, and reports
+// the loss that step returns. RunEpoch records how long the trainer waited for each batch. Errors
+// name the trainer, the epoch and the batch.
+//
+// When ctx ends, RunEpoch returns the cause of ctx. If the pass is over after at least one batch,
+// the shortened epoch counts as complete and RunEpoch returns nil.
 func RunEpoch(ctx context.Context, trainer string, epoch int, parts sdk.TrainerParts, report sdk.PassReport,
 	step func(sdk.Key, *sdk.Batch) (float64, error)) error {
 	report.Epoch(epoch)

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ending is a report that ends its pass after some iterations.
+// ending is a PassReport that ends its pass after some iterations.
 type ending struct {
 	after int
 	cause error
@@ -26,15 +26,15 @@ func (e *ending) Loss(float64) {
 	}
 }
 
-// A pass that is over ends an epoch early, and one that has yet to begin altogether; any other
-// end is an error.
+// If the pass is over, RunEpoch cuts the current epoch short and does not start the next one. Any
+// other end is an error.
 func TestEpochOfAPassThatEnds(t *testing.T) {
 	failed := errors.New("failed")
 	for name, c := range map[string]struct {
 		after int
 		cause error
-		first error // of the epoch
-		next  error // of the one after it
+		first error // expected error of the epoch
+		next  error // expected error of the next epoch
 		told  []string
 	}{
 		"within": {2, sdk.ErrPassOver, nil, sdk.ErrPassOver, []string{"epoch", "loss", "loss", "epoch"}},

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// OutputGradient is the storage for the gradient of a model's output, in an engine's memory. It
-// grows to the size of the largest batch.
+// OutputGradient is the storage for the gradient of a model's output, in an engine's memory. The
+// storage grows to the size of the largest batch.
 type OutputGradient struct {
 	engine engine.Engine
 	tensor tensor.Tensor
@@ -22,9 +22,9 @@ type Forwarder interface {
 	Forward(b *sdk.Batch) (tensor.Tensor, error)
 }
 
-// Compute runs the model and the criterion forward on b, and the criterion backward. It returns the
-// loss, the loss's gradient with respect to the model's output, and the end of the forward pass
-// in ns of comm.Now. The gradient is valid until the next call.
+// Compute runs the forward passes of the model and the criterion on b, and the backward pass of the
+// criterion. Compute returns the loss, the loss's gradient with respect to the model's output, and
+// the end of the forward pass in ns of comm.Now. The gradient is valid until the next call.
 func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion,
 	b *sdk.Batch) (loss float64, gradient tensor.Tensor, forwardEndNS int64, err error) {
 	output, err := m.Forward(b)
@@ -41,7 +41,7 @@ func (g *OutputGradient) Compute(m Forwarder, c sdk.Criterion,
 	return loss, gradient, forwardEndNS, err
 }
 
-// For returns a tensor of output's shape, which is valid until the next call.
+// For returns a tensor with the shape of output. The tensor is valid until the next call.
 func (g *OutputGradient) For(output tensor.Tensor) (tensor.Tensor, error) {
 	data, err := engine.Grow(g.engine, g.tensor.Data, len(output.Data))
 	g.tensor.Shape, g.tensor.Data = append(g.tensor.Shape[:0], output.Shape...), data

@@ -6,7 +6,7 @@ import (
 )
 
 // NewOptimizer returns the optimizer of a rank's parameters: the model's own if parts.Step is set,
-// else the one that s chooses.
+// otherwise the one that s chooses.
 func NewOptimizer(s optimizer.Settings, parts sdk.TrainerParts) (optimizer.Optimizer, error) {
 	if parts.Step != nil {
 		return ofModel{parts.Step}, nil
@@ -14,7 +14,7 @@ func NewOptimizer(s optimizer.Settings, parts sdk.TrainerParts) (optimizer.Optim
 	return optimizer.New(parts.Engine, s, parts.Values, parts.Gradients)
 }
 
-// ofModel is the optimizer of a model, which its Initialize resets.
+// ofModel is a model's own optimizer. The model's Initialize resets the optimizer.
 type ofModel struct{ step func() error }
 
 func (o ofModel) Reset() error { return nil }

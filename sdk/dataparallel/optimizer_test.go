@@ -11,7 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// A model that steps itself takes the place of the optimizer, which would step the parameters too.
+// A model with its own Step replaces the optimizer. If both were used, the parameters would be
+// updated twice.
 func TestOptimizerOfAModel(t *testing.T) {
 	value := tensor.New(1)
 	parts := sdk.TrainerParts{

@@ -8,30 +8,29 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Reducer hands each bucket to the hook as soon as its last gradient is ready.
-// It starts buckets in index order even if a later one is ready first, since all
-// ranks must reduce in the same order. In each backward pass the trainer calls Begin, then
-// Emit for every parameter, then Wait.
+// Reducer passes each bucket to the hook as soon as its last gradient is ready. All ranks must
+// reduce in the same order, so Reducer starts buckets in index order even if a later one is ready
+// first. In each backward pass, the trainer calls Begin, then Emit for every parameter, then Wait.
 //
-// If Go cannot touch the memory of gradients, the Reducer copies them to the buckets and back
-// during the backward pass. It then calls the hook from a goroutine of its own, which ends before
-// Wait returns. If ranks share buckets on a device, gradients lie in the buckets, and the
-// engine's later work waits for the reduced gradients.
+// If Go cannot access the memory of gradients, Reducer copies gradients to the buckets and back
+// during the backward pass. Reducer then calls the hook from its own goroutine, which ends before
+// Wait returns. If ranks share buckets on a device, gradients lie in the buckets. Later work of the
+// engine then waits for the reduced gradients.
 type Reducer struct {
-	// Emit reports that a parameter's gradient is complete, and starts complete buckets. Pass it
-	// to the model's Backward.
+	// Emit reports that a parameter's gradient is complete, and starts a bucket once the bucket is
+	// complete. Pass Emit to the model's Backward.
 	Emit func(parameter int)
 
 	parts    sdk.TrainerParts
 	state    sdk.HookState
 	bucketOf []int // by parameter
-	missing  []int // by bucket: gradients that are not ready
-	started  int   // buckets
+	missing  []int // by bucket: number of gradients that are not ready
+	started  int   // number of started buckets
 	futures  []*comm.Future
-	staging  *staging // nil where gradients lie in the buckets
+	staging  *staging // nil if gradients lie in the buckets
 
 	backward, exposed *sdk.Series
-	waitNS, doneNS    int64 // of the last Wait
+	waitNS, doneNS    int64 // times of the last Wait
 }
 
 // NewReducer returns the reducer of one pass.
@@ -39,8 +38,8 @@ func NewReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
 	return newReducer(parts, state, false)
 }
 
-// NewParameterReducer is NewReducer for servers that answer with parameters instead of gradients.
-// TakeParameters copies them to the rank's parameters.
+// NewParameterReducer is like NewReducer, for servers that answer with parameters instead of
+// gradients. TakeParameters copies the answers to the rank's parameters.
 func NewParameterReducer(parts sdk.TrainerParts, state sdk.HookState) *Reducer {
 	return newReducer(parts, state, true)
 }
@@ -89,9 +88,9 @@ func (r *Reducer) emit(parameter int) {
 	}
 }
 
-// Wait ends a backward pass that returned err. It waits for the started buckets and returns err, or
-// else the first error of a bucket. Without an error all buckets and gradients hold reduced
-// gradients.
+// Wait ends a backward pass that returned err. Wait waits for the started buckets. Wait returns
+// err, or otherwise the first error of a bucket. Without an error, all buckets and gradients hold
+// reduced gradients.
 func (r *Reducer) Wait(err error) error {
 	r.waitNS = comm.Now()
 	for _, f := range r.futures {
@@ -115,8 +114,8 @@ func (r *Reducer) Wait(err error) error {
 	return err
 }
 
-// TakeParameters copies the server's answers from the buckets to the parameters. Only a reducer of
-// NewParameterReducer has such answers.
+// TakeParameters copies the server's answers from the buckets to the parameters. Only a reducer
+// from NewParameterReducer has such answers.
 func (r *Reducer) TakeParameters() error {
 	if r.parts.AwaitShared != nil {
 		return r.takeShared()
@@ -135,7 +134,7 @@ func (r *Reducer) TakeParameters() error {
 	return nil
 }
 
-// takeShared is TakeParameters within the memory of the engine.
+// takeShared is TakeParameters for buckets in the memory of the engine.
 func (r *Reducer) takeShared() error {
 	shared, ok := r.parts.Engine.(engine.Sharer)
 	if !ok {
@@ -150,12 +149,12 @@ func (r *Reducer) takeShared() error {
 	return nil
 }
 
-// Waited returns the time of the last call of Wait and the time at which its buckets were done, in
+// Waited returns the time of the last call of Wait, and the time at which its buckets were done, in
 // ns of comm.Now.
 func (r *Reducer) Waited() (fromNS, toNS int64) { return r.waitNS, r.doneNS }
 
-// Record records two phases of the iteration with this key: its backward pass, from startNS until
-// Wait was called, and its exposed communication, from then until the buckets were done.
+// Record records two phases of the iteration with this key. The backward pass lasts from startNS
+// until the call of Wait. The exposed communication lasts from then until the buckets were done.
 func (r *Reducer) Record(key sdk.Key, startNS int64) {
 	r.backward.Record(key, startNS, r.waitNS)
 	r.exposed.Record(key, r.waitNS, r.doneNS)

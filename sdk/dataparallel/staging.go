@@ -10,17 +10,17 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// staging copies gradients between the memory of an engine, which Go cannot touch, and the
-// buckets, which hooks reduce in ordinary memory. In a backward pass three goroutines work:
+// staging copies gradients between the buckets, which hooks reduce in ordinary memory, and an
+// engine's memory, which Go cannot access. In a backward pass, three goroutines work:
 //
 //	emit    starts the copy of each gradient into its bucket when the model completes it
 //	        (the trainer's goroutine)
-//	reduce  waits until all gradients of a bucket are there, and starts the hook on it
+//	reduce  waits until all gradients of a bucket have arrived, and starts the hook on it
 //	bring   waits for the reduction, and copies the bucket back
 //
-// Each goes through the buckets in the order of their index. So copies out, reductions and copies
-// in of different buckets overlap with each other and with the backward pass. The goroutines of
-// reduce and bring live from begin to wait, so staging needs no Close.
+// Each goroutine handles the buckets in index order. So copies out, reductions and copies in of
+// different buckets overlap with each other and with the backward pass. The goroutines of reduce
+// and bring live from begin to wait, so staging needs no Close.
 type staging struct {
 	engine    engine.Engine
 	waitCopy  func(engine.Ticket) error
@@ -28,19 +28,19 @@ type staging struct {
 	state     sdk.HookState
 	buckets   []*tensor.Bucket
 	gradients []*tensor.Gradient
-	stays     bool // reduced values stay in the buckets
+	stays     bool // whether reduced values stay in the buckets
 	places    []place
 
-	// Of the backward pass. emit writes them before it hands a bucket on.
-	fromNS []int64         // by bucket: when its first copy was asked for; 0: it was not
-	copied []engine.Ticket // by bucket: its last copy out
-	last   engine.Ticket   // of all copies out
-	failed error           // of emit
+	// State of the backward pass. emit writes these fields before it passes a bucket on.
+	fromNS []int64         // by bucket: time of the request for its first copy; 0 without one
+	copied []engine.Ticket // by bucket: ticket of its last copy out
+	last   engine.Ticket   // ticket of the last copy out
+	failed error           // error of emit
 
-	ready   chan int // buckets whose copies out were all asked for
+	ready   chan int // buckets whose copies out have all been requested
 	reduced chan reduction
 	running sync.WaitGroup
-	// The loops of the goroutines, made once, and the first error of each.
+	// The functions of the goroutines, created once, and the first error of each.
 	reduce, bring             func()
 	reduceFailed, bringFailed error
 
@@ -48,23 +48,23 @@ type staging struct {
 	bus     *sdk.Counter
 }
 
-// place is where a parameter's gradient lies in the buckets.
+// place is the position of a parameter's gradient in the buckets.
 type place struct {
 	bucket int
 	span   tensor.Span
 }
 
-// reduction is a bucket that the hook was started on.
+// reduction is a bucket whose reduction by the hook has started.
 type reduction struct {
 	bucket int
 	future *comm.Future
 }
 
-// noBucket ends the work on a backward pass.
+// noBucket marks the end of a backward pass.
 const noBucket = -1
 
-// newStaging returns nil if gradients lie in the buckets. Buckets that ranks share on a device hold
-// their gradients, too.
+// newStaging returns nil if gradients lie in the buckets. Buckets that ranks share on a device also
+// hold their gradients.
 func newStaging(parts *sdk.TrainerParts, state sdk.HookState, stays bool) *staging {
 	if parts.Engine.Addressable() {
 		return nil
@@ -105,7 +105,7 @@ func (s *staging) begin() {
 	go s.bring()
 }
 
-// emit begins to copy a gradient to its place.
+// emit starts copying a gradient to its place.
 func (s *staging) emit(parameter int) {
 	at, g := s.places[parameter], s.gradients[parameter]
 	b := s.buckets[at.bucket]
@@ -135,15 +135,16 @@ func (s *staging) at(p place) []float32 {
 	return b.Gradient.Values[p.span.Offset : p.span.Offset+p.span.Elements]
 }
 
-// start hands on a bucket after all its copies out were started.
+// start passes on a bucket after all its copies out were started.
 func (s *staging) start(bucket int) {
 	if s.failed == nil {
-		s.ready <- bucket // has room for every bucket
+		s.ready <- bucket // never blocks: ready has room for every bucket
 	}
 }
 
-// reduceAll starts the hook on each bucket when its copies have ended. After an error it starts no
-// other, but still waits for all started copies, since they write to the buckets.
+// reduceAll starts the hook on each bucket once its copies have ended. After an error, reduceAll
+// starts no further reduction. reduceAll still waits for all started copies, since they write to
+// the buckets.
 func (s *staging) reduceAll() {
 	defer s.running.Done()
 	for bucket := range s.ready {
@@ -164,8 +165,8 @@ func (s *staging) reduceAll() {
 	s.reduced <- reduction{bucket: noBucket}
 }
 
-// bringAll copies each bucket back when its reduction is done. After an error it copies no other, but
-// still waits for all reductions.
+// bringAll copies each bucket back once its reduction is done. After an error, bringAll copies no
+// further bucket, but still waits for all reductions.
 func (s *staging) bringAll() {
 	defer s.running.Done()
 	for r := range s.reduced {
@@ -196,7 +197,8 @@ func (s *staging) copyIn(bucket int) error {
 	return s.copyTo(bucket, func(int) []float32 { return g.Values })
 }
 
-// copyTo copies each parameter's place in a bucket to memory of the engine, and waits.
+// copyTo copies the values of each parameter in a bucket to memory of the engine, and waits for the
+// copies.
 func (s *staging) copyTo(bucket int, memory func(parameter int) []float32) error {
 	start := comm.Now()
 	var last engine.Ticket
@@ -220,7 +222,7 @@ func (s *staging) copyError(bucket int, way string, err error) error {
 	return fmt.Errorf("bucket %d did not come %s the memory of engine %s: %w", bucket, way, s.engine.Name(), err)
 }
 
-// wait ends the backward pass. It returns once both goroutines have finished all buckets.
+// wait ends the backward pass. wait returns once both goroutines have finished all buckets.
 func (s *staging) wait() error {
 	s.ready <- noBucket
 	s.running.Wait()

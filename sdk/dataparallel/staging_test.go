@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine/enginetest"
 )
 
-// patience is longer than anything takes.
+// patience is a timeout that no test should reach.
 const patience = 20 * time.Second
 
 func must(t interface {
@@ -31,12 +31,11 @@ func must(t interface {
 	}
 }
 
-// doubling is a hook that doubles what it gets and adds a row to a sparse bucket, unless it
-// fails.
+// doubling is a hook that doubles the gradients and adds a row to a sparse bucket, unless it fails.
 type doubling struct {
 	reduced []int
 	fails   error
-	done    *comm.Future // in the place of others
+	done    *comm.Future // returned instead of the hook's own future
 }
 
 func (h *doubling) Reset() {}
@@ -59,8 +58,8 @@ func (h *doubling) Reduce(_ sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return comm.Completed(h.fails)
 }
 
-// staged is a rank whose gradients lie in memory of an engine: a table and three dense
-// parameters. Two of these are the first bucket.
+// staged is a rank whose gradients lie in an engine's memory: a table and three dense parameters.
+// Two dense parameters form the first bucket.
 type staged struct {
 	parts sdk.TrainerParts
 	hook  doubling
@@ -96,8 +95,8 @@ func newStaged(t interface {
 	return s
 }
 
-// compute is what a model does: it writes gradient k, all of whose elements are k+1, and emits
-// it. That of the table has rows 1 and 2.
+// compute acts as the model's backward pass. compute sets all elements of gradient k to k+1 and
+// emits the gradient. The table's gradient has rows 1 and 2.
 func (s *staged) compute(t interface {
 	Helper()
 	Fatal(...any)
@@ -112,7 +111,7 @@ func (s *staged) compute(t interface {
 	s.Emit(k)
 }
 
-// gradients are what is in the engine's memory.
+// gradients returns the gradients in the engine's memory.
 func (s *staged) gradients(t interface {
 	Helper()
 	Fatal(...any)
@@ -126,8 +125,8 @@ func (s *staged) gradients(t interface {
 	return out
 }
 
-// In whatever order gradients come, buckets are reduced in that of their index, and every
-// gradient becomes what the hook made of it.
+// Buckets are reduced in index order, even if gradients arrive in another order. Every gradient
+// gets the hook's result.
 func TestStagedGradientsAreReduced(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() { must(t, dark.Close()) }()
@@ -162,8 +161,9 @@ func TestStagedGradientsAreReduced(t *testing.T) {
 	})
 }
 
-// Each bucket but the last is out, reduced and in again before backward ends: this model waits
-// for that before it goes on, in vain if anything of it waited for the end of backward.
+// Each bucket except the last is copied out, reduced and copied in before the backward pass ends.
+// The model in this test waits for the copy in before it continues. The test would time out if any
+// step waited for the end of the backward pass.
 func TestStagingOverlapsWithBackward(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() { must(t, dark.Close()) }()
@@ -240,8 +240,8 @@ func TestStagingFailsInWords(t *testing.T) {
 	}
 }
 
-// A model that fails, or forgets a gradient, ends the pass when all that it started is over;
-// buckets that are not complete are not reduced.
+// If the model fails, or omits a gradient, the pass ends once all started operations have ended.
+// Incomplete buckets are not reduced.
 func TestStagingOfAModelThatFailsInTheMiddle(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() { must(t, dark.Close()) }()
@@ -283,7 +283,7 @@ func TestParametersComeBackInBuckets(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() { must(t, dark.Close()) }()
 	s := newStaged(t, dark, true)
-	s.parts.Buckets = s.parts.Buckets[:2] // a server of parameters has no rows
+	s.parts.Buckets = s.parts.Buckets[:2] // a server of parameters does not answer with rows
 	s.Reducer = newReducer(s.parts, s.state, true)
 	s.Begin()
 	for k := 3; k > 0; k-- {
@@ -305,7 +305,7 @@ func TestParametersComeBackInBuckets(t *testing.T) {
 	}
 }
 
-// apart says that its memory is not addressable; it is.
+// apart is an engine that claims that Go cannot access its memory.
 type apart struct{ engine.Engine }
 
 func (apart) Addressable() bool { return false }

@@ -2,17 +2,18 @@ package dataparallel
 
 import "github.com/psbench/psbench/sdk"
 
-// HookState is the sdk.HookState of a hook, with a method by which the trainer advances it.
+// HookState is an sdk.HookState that the trainer can advance.
 type HookState interface {
 	sdk.HookState
-	// NextBatch is called before each iteration; the first batch is 0.
+	// NextBatch advances to the next batch. Call NextBatch before each iteration; the first batch is
+	// 0.
 	NextBatch()
 }
 
-// basicState counts batches; keys are {batch},{bucket}.
+// basicState counts batches. The keys of basicState are {batch},{bucket}.
 type basicState struct{ batch int64 }
 
-// NewHookState returns the basic hook state of one pass. It counts batches, and its keys are
+// NewHookState returns the basic hook state of one pass. The state counts batches and has keys
 // {batch},{bucket}.
 func NewHookState() HookState { return &basicState{batch: -1} }
 

@@ -1,37 +1,38 @@
 // Package graph runs gorgonia graphs as models. A graph runs forward up to its output. Given the
-// gradient of the output, it continues to the parameters' gradients and reports each as soon as it
-// is complete. Only plugins that import this package link gorgonia.
+// gradient of the output, the graph continues to the parameters' gradients. The graph reports each
+// gradient as soon as that gradient is complete. Only plugins that import this package link
+// gorgonia.
 //
-// A plugin's model makes a Graph for each shape of its batches, adds inputs and
-// parameters, builds its output from their nodes with gorgonia's functions, and
-// compiles it. docs/gorgonia.md has a complete program.
+// A plugin's model makes a Graph for each shape of its batches. The model adds inputs and
+// parameters, builds its output from their nodes with gorgonia's functions, and compiles the graph.
+// docs/gorgonia.md has a complete program.
 package graph
 
 import (
 	"errors"
 	"fmt"
 
-	_ "go4.org/unsafe/assume-no-moving-gc" // gorgonia needs a version that knows this Go
+	_ "go4.org/unsafe/assume-no-moving-gc" // gorgonia needs a version of this package for this Go release
 	"gorgonia.org/gorgonia"
 	gtensor "gorgonia.org/tensor"
 
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Graph is a gorgonia graph over float32 tensors whose shapes do not change. It
-// serves one goroutine at a time.
+// Graph is a gorgonia graph over float32 tensors whose shapes do not change. Only one goroutine at
+// a time may use a Graph.
 //
-// One tape holds both directions. It stops behind the output, and Backward continues from there,
-// so nothing is computed twice. This has a cost: gorgonia forgets its memory at the start of each
-// run, so each iteration allocates activations and their gradients again. Each direction also takes
-// a goroutine while it runs. A gradient that is a matrix product is computed in place; any other
-// is copied to its place.
+// One tape holds both directions. The tape stops after the output, and Backward continues from
+// there, so nothing is computed twice. However, gorgonia drops its memory at the start of each run,
+// so each iteration allocates activations and their gradients again. Each direction also uses one
+// goroutine while it runs. A gradient that is a matrix product is computed in place; any other
+// gradient is copied to its place.
 type Graph struct {
 	nodes      *gorgonia.ExprGraph
-	names      int            // that were given so far
+	names      int            // number of names given so far
 	raw        gorgonia.Nodes // the node of each parameter
 	parameters []*parameter
-	fault      error // the first of Input and Parameter
+	fault      error // the first error of Input and Parameter
 	machine    gorgonia.VM
 	stop       *stop
 	run        *run
@@ -40,13 +41,13 @@ type Graph struct {
 // New returns an empty graph.
 func New() *Graph { return &Graph{nodes: gorgonia.NewGraph(), run: &run{}} }
 
-// Input adds a node without a gradient. values holds the elements of the shape, row-major; each
-// Forward reads them again. The shape needs one dimension or more. Compile reports values that do
+// Input adds a node without a gradient. values holds the elements in row-major order. Each Forward
+// reads the elements again. The shape needs at least one dimension. Compile reports values that do
 // not fit the shape.
 func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Node {
 	g.names++
 	node := gorgonia.NewTensor(g.nodes, gtensor.Float32, len(shape), gorgonia.WithShape(shape...),
-		gorgonia.WithName(fmt.Sprintf("%d %s", g.names, name))) // gorgonia takes equal names for the same node
+		gorgonia.WithName(fmt.Sprintf("%d %s", g.names, name))) // gorgonia treats nodes with equal names as one node
 	if want := tensor.Elements(shape); len(shape) == 0 || want < 1 || len(values) != want {
 		g.fail(fmt.Errorf(
 			"%s has %d elements and shape %v: the shape must have dimensions, none of them empty, and as many elements",
@@ -59,9 +60,9 @@ func (g *Graph) Input(name string, values []float32, shape ...int) *gorgonia.Nod
 	return node
 }
 
-// Parameter adds a node like Input does. Each Backward writes its gradient to gradient. Parameters
-// are numbered from 0 in the order of these calls. Compile reports a gradient whose length is not
-// that of values.
+// Parameter adds a node like Input. Each Backward writes the parameter's gradient to gradient.
+// Parameters are numbered from 0 in the order of these calls. Compile reports a gradient whose
+// length differs from the length of values.
 func (g *Graph) Parameter(name string, values, gradient []float32, shape ...int) *gorgonia.Node {
 	node := g.Input(name, values, shape...)
 	if len(gradient) != len(values) {
@@ -87,9 +88,9 @@ func (g *Graph) fail(err error) {
 	}
 }
 
-// Compile differentiates the output with respect to all parameters and writes the tape. It leaves
-// out nodes that neither the output nor a gradient needs. It returns an error unless the output
-// is a differentiable function of every parameter.
+// Compile differentiates the output with respect to all parameters and creates the tape. Compile
+// leaves out nodes that the output and the gradients do not need. Compile returns an error unless
+// the output is a differentiable function of every parameter.
 func (g *Graph) Compile(output *gorgonia.Node) error {
 	switch {
 	case g.fault != nil:
@@ -120,8 +121,8 @@ func (g *Graph) Compile(output *gorgonia.Node) error {
 	return nil
 }
 
-// Forward returns the elements of the output, row-major, valid until the next Forward. Inputs and
-// parameters must not change until Backward has read them.
+// Forward returns the elements of the output in row-major order. These elements are valid until the
+// next Forward. Inputs and parameters must not change until Backward has read them.
 func (g *Graph) Forward() ([]float32, error) {
 	if g.machine == nil {
 		return nil, errors.New("the graph must be compiled before it runs")
@@ -134,9 +135,10 @@ func (g *Graph) Forward() ([]float32, error) {
 	return g.stop.output, nil
 }
 
-// Backward continues from the last Forward with the gradient of the loss with respect to the output.
-// It overwrites every parameter's gradient. It calls emit(k) in descending order, each once gradient
-// k and all later ones are complete, while the tape still runs.
+// Backward continues from the last Forward with the gradient of the loss with respect to the
+// output. Backward overwrites every parameter's gradient. Backward calls emit(k) in descending
+// order while the tape still runs. The call comes once gradient k and all later gradients are
+// complete.
 func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) error {
 	if g.machine == nil || !g.stop.reached {
 		return errors.New("a graph goes backward once after each time that it went forward")
@@ -147,7 +149,7 @@ func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) err
 	}
 	g.run.start(emit)
 	g.stop.reached = false
-	// a copy: the tape may overwrite it
+	// Pass a copy, because the tape may overwrite it.
 	g.stop.upstream = dense(append([]float32(nil), outputGradient...), g.stop.shape)
 	if err := g.machine.RunAll(); err != nil {
 		return fmt.Errorf("gorgonia's tape ended before all gradients were complete: %w", err)
@@ -155,7 +157,7 @@ func (g *Graph) Backward(outputGradient []float32, emit func(parameter int)) err
 	return nil
 }
 
-// dense is a tensor over elements that lie elsewhere.
+// dense returns a tensor that uses the memory of elements.
 func dense(elements []float32, shape gtensor.Shape) *gtensor.Dense {
 	return gtensor.New(gtensor.WithShape(shape...), gtensor.WithBacking(elements))
 }

@@ -15,12 +15,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// perceptron is y = tanh(V tanh(W x + b)) with n inputs, n hidden values and n
-// outputs, for 2 samples.
+// perceptron computes y = tanh(V tanh(W x + b)) for 2 samples, with n inputs, n hidden values and n
+// outputs.
 type perceptron struct {
 	*Graph
 	x, w, b, v []float32
-	gradients  [3][]float32 // of w, b and v
+	gradients  [3][]float32 // gradients of w, b and v
 }
 
 func newPerceptron(t testing.TB, n int) *perceptron {
@@ -47,8 +47,8 @@ func ramp(n int) []float32 {
 	return x
 }
 
-// loss is the sum of the outputs, each times its place, so that the output's
-// gradient is 1, 2, ...
+// loss is the sum of the outputs, each multiplied by its position, so that the output's gradient is
+// 1, 2, ...
 func (p *perceptron) loss(t testing.TB) float64 {
 	t.Helper()
 	output, err := p.Forward()
@@ -72,7 +72,7 @@ func upstream(n int) []float32 {
 
 func TestGradientsMatchFiniteDifferences(t *testing.T) {
 	p := newPerceptron(t, 3)
-	for range 2 { // the second pass finds what the first one left behind
+	for range 2 { // the second pass finds the state that the first one left
 		p.loss(t)
 		if err := p.Backward(upstream(6), func(int) {}); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestOutputOutlivesBackward(t *testing.T) {
 	}
 }
 
-// counter counts products of matrices.
+// counter counts matrix products.
 type counter struct {
 	gonum.Implementation
 	products int
@@ -143,8 +143,8 @@ func (c *counter) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []f
 	c.Implementation.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, dst, ldc)
 }
 
-// Forward takes two products; backward takes three, since the gradient of the
-// input is not needed.
+// Forward needs two matrix products. Backward needs three, since the gradient of the input is not
+// computed.
 func TestComputesNothingTwice(t *testing.T) {
 	c := &counter{}
 	gorgonia.Use(c)
@@ -162,7 +162,7 @@ func TestComputesNothingTwice(t *testing.T) {
 	}
 }
 
-// Two parameters may have the same gradient, and one parameter two terms.
+// Two parameters may have the same gradient, and a gradient may be a sum of two terms.
 func TestGradientsThatShareTerms(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, m := rapid.IntRange(1, 4).Draw(rt, "n"), rapid.IntRange(1, 4).Draw(rt, "m")

@@ -11,8 +11,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// unary is what the operations here have in common: one input, and a result of its
-// type and shape.
+// unary is the common base of the operations in this file. Each operation has one input, and a
+// result of the input's type and shape.
 type unary struct{}
 
 func (unary) Arity() int           { return 1 }
@@ -33,18 +33,19 @@ func (unary) InferShape(inputs ...gorgonia.DimSizer) (tensor.Shape, error) {
 	return shape.Clone(), nil
 }
 
-// hashcode hashes an operation's name, by which gorgonia tells operations apart.
+// hashcode hashes the name of an operation. Gorgonia tells operations apart by this hash.
 func hashcode(op fmt.Stringer) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(op.String())) // it never fails
 	return h.Sum32()
 }
 
-// errStopped ends a run of the tape behind the output.
+// errStopped ends a run of the tape after the output.
 var errStopped = errors.New("the output is there")
 
-// stop takes the output and returns the output's gradient. Without a gradient it fails, so the
-// tape stops there. The next run of the tape continues with this operation.
+// stop takes the output as its input and returns the output's gradient. If there is no gradient so
+// far, stop fails, so that the tape stops there. The next run of the tape continues with this
+// operation.
 type stop struct {
 	unary
 	reached  bool
@@ -66,8 +67,8 @@ func (s *stop) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return nil, errStopped
 }
 
-// DiffWRT and SymDiff exist because gorgonia refuses an operation between output and gradients
-// that lacks them.
+// DiffWRT and SymDiff are required: gorgonia refuses an operation between output and gradients that
+// lacks these methods.
 func (s *stop) DiffWRT(inputs int) []bool { return make([]bool, inputs) }
 
 func (s *stop) SymDiff(gorgonia.Nodes, *gorgonia.Node, *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -78,8 +79,8 @@ func (s *stop) WriteHash(h hash.Hash) { _, _ = h.Write([]byte(s.String())) }
 func (s *stop) Hashcode() uint32      { return hashcode(s) }
 func (s *stop) String() string        { return "stop behind the output" }
 
-// watch is the identity of a parameter. Differentiating it puts the operation that
-// reports the gradient into the graph, at the place where the tape has computed it.
+// watch is the identity on a parameter. Differentiating watch adds the operation that reports the
+// gradient to the graph. The tape then runs that operation when it has computed the gradient.
 type watch struct{ *parameter }
 
 func (w watch) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) { return inputs[0], nil }

@@ -8,7 +8,7 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// parameter is where a gradient goes.
+// parameter holds the destination of a parameter's gradient.
 type parameter struct {
 	unary
 	number   int
@@ -17,8 +17,7 @@ type parameter struct {
 	run      *run
 }
 
-// run is the state of a backward pass: which gradients are ready, and which one is
-// to be emitted next.
+// run is the state of a backward pass: which gradients are ready, and which one is emitted next.
 type run struct {
 	ready []bool
 	next  int
@@ -30,7 +29,8 @@ func (r *run) start(emit func(parameter int)) {
 	r.next, r.emit = len(r.ready)-1, emit
 }
 
-// complete emits gradient k if all later ones are out, and those that waited for it.
+// complete marks gradient k as ready. complete then emits ready gradients in descending order, up
+// to the first gradient that is missing.
 func (r *run) complete(k int) {
 	r.ready[k] = true
 	for ; r.next >= 0 && r.ready[r.next]; r.next-- {
@@ -38,9 +38,9 @@ func (r *run) complete(k int) {
 	}
 }
 
-// deliver puts an operation into the graph that writes the gradient where it belongs.
-// A matrix product is computed there: the new operation takes its place, with the same
-// inputs, and nothing needs the old one any more.
+// deliver adds an operation to the graph that writes the gradient to its destination. A matrix
+// product is computed directly there: the new operation replaces the old one, with the same inputs.
+// Nothing needs the old operation any more.
 func (p *parameter) deliver(gradient *gorgonia.Node) (*gorgonia.Node, error) {
 	if into, ok := gradient.Op().(gorgonia.UsePreallocDoer); ok && gradient.Op().CallsExtern() {
 		var inputs gorgonia.Nodes
@@ -52,10 +52,10 @@ func (p *parameter) deliver(gradient *gorgonia.Node) (*gorgonia.Node, error) {
 	return gorgonia.ApplyOp(&store{p}, gradient)
 }
 
-// multiply is a matrix product that is computed where its result belongs.
+// multiply is a matrix product that is computed directly at its destination.
 type multiply struct {
 	gorgonia.Op
-	into      gorgonia.UsePreallocDoer // the same operation
+	into      gorgonia.UsePreallocDoer // the same operation as Op
 	parameter *parameter
 }
 
@@ -72,7 +72,7 @@ func (m *multiply) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return result, nil
 }
 
-// CallsExtern is false so that the tape allocates no memory for the result.
+// CallsExtern returns false so that the tape allocates no memory for the result.
 func (m *multiply) CallsExtern() bool { return false }
 
 func (m *multiply) WriteHash(h hash.Hash) { _, _ = h.Write([]byte(m.String())) }
@@ -81,7 +81,7 @@ func (m *multiply) String() string {
 	return fmt.Sprintf("gradient %d (%s) = %v", m.parameter.number, m.parameter.name, m.Op)
 }
 
-// store copies a gradient to where it belongs.
+// store copies a gradient to its destination.
 type store struct{ *parameter }
 
 func (s *store) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
@@ -99,7 +99,7 @@ func (s *store) WriteHash(h hash.Hash) { _, _ = h.Write([]byte(s.String())) }
 func (s *store) Hashcode() uint32      { return hashcode(s) }
 func (s *store) String() string        { return fmt.Sprintf("gradient %d (%s)", s.number, s.name) }
 
-// elementsOf are the elements of a value in row-major order.
+// elementsOf returns the elements of a value in row-major order.
 func elementsOf(value gorgonia.Value, want int) ([]float32, error) {
 	t, ok := value.(*tensor.Dense)
 	if !ok {

@@ -6,20 +6,20 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 )
 
-// adagrad is Adagrad as torch.optim.Adagrad defines it without decay of the learning
-// rate (see vec.Adagrad). A sparse gradient touches only its rows, which gives the same
-// result as zeros in all others. Its state is a number per value.
+// adagrad is Adagrad as in torch.optim.Adagrad, without learning-rate decay (see vec.Adagrad). A
+// sparse gradient changes only its rows, which gives the same result as a dense gradient with zeros
+// in all other rows. The state is one number per value.
 //
-// Row-wise it keeps one number for a row of a sparse gradient's table: the sum of the
-// row's mean squared gradients, as EXACT_ROWWISE_ADAGRAD of FBGEMM does
-// (Mudigere et al., "Software-Hardware Co-design for Fast and Scalable Training of
-// Deep Learning Recommendation Models", 2022): sum += mean(g²), w -= lr*g/(√sum + eps).
-// For dense gradients the two are equal.
+// Row-wise Adagrad keeps one number per row of a sparse gradient's table: the sum of the row's mean
+// squared gradients. The update is sum += mean(g²), w -= lr*g/(√sum + eps), as in
+// EXACT_ROWWISE_ADAGRAD of FBGEMM (Mudigere et al., "Software-Hardware Co-design for Fast and
+// Scalable Training of Deep Learning Recommendation Models", 2022). For dense gradients, both
+// variants are the same.
 type adagrad struct {
 	parameters
 	settings Settings
 	rowwise  bool
-	sums     state // of squares; by row where rowwise applies
+	sums     state // sums of squares; one per row if row-wise
 }
 
 func (o *adagrad) Reset() error {

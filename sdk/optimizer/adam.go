@@ -6,9 +6,9 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 )
 
-// adam is Adam as torch.optim.Adam defines it (see vec.Adam), and as
-// torch.optim.SparseAdam does for a sparse gradient: moments and values change in its
-// rows alone, while the corrections count all steps. Its state is two numbers per value.
+// adam is Adam as in torch.optim.Adam (see vec.Adam). For a sparse gradient, adam works like
+// torch.optim.SparseAdam: moments and values change only in the gradient's rows, but the bias
+// corrections count all steps. The state is two numbers per value.
 type adam struct {
 	parameters
 	settings Settings
@@ -33,7 +33,7 @@ func (o *adam) Step() error {
 		Correction1: 1 - math.Pow(s.Beta1, float64(o.steps)),
 		Correction2: 1 - math.Pow(s.Beta2, float64(o.steps)),
 	}
-	// SparseAdam adds epsilon to the square root before that is corrected.
+	// SparseAdam adds epsilon to the square root before the bias correction.
 	sparse := dense
 	sparse.Epsilon /= math.Sqrt(dense.Correction2)
 	for k, g := range o.gradients {

@@ -9,17 +9,18 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Engine is an engine with optimizers of its own. An engine whose memory Go cannot touch needs
-// them to step parameters.
+// Engine is an engine with its own optimizers. An engine whose memory Go cannot access needs its
+// own optimizers to update parameters.
 type Engine interface {
 	engine.Engine
 	// Optimizers returns the names of the engine's optimizers.
 	Optimizers() []string
-	// NewOptimizer makes one of them, as New describes. The settings have passed all checks.
+	// NewOptimizer returns one of the engine's optimizers, as described at New. The settings have
+	// passed all checks.
 	NewOptimizer(s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error)
 }
 
-// newElsewhere has the engine make an optimizer of parameters that Go cannot touch.
+// newElsewhere makes the engine create an optimizer for parameters that Go cannot access.
 func newElsewhere(e engine.Engine, s Settings, values []tensor.Tensor,
 	gradients []*tensor.Gradient) (Optimizer, error) {
 	owner, ok := e.(Engine)

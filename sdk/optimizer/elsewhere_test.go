@@ -8,13 +8,13 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// apart is an engine whose memory Go cannot touch.
+// apart is an engine whose memory Go cannot access.
 type apart struct{ engine.Engine }
 
 func (apart) Name() string      { return "apart" }
 func (apart) Addressable() bool { return false }
 
-// stepping has steps of its own.
+// stepping is an engine with its own optimizers.
 type stepping struct {
 	apart
 	made []string

@@ -11,8 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// goldenCase is what PyTorch makes of some steps in float64: see
-// plugins/testdata/golden.py.
+// goldenCase holds PyTorch's results for some steps in float64; see plugins/testdata/golden.py.
 type goldenCase struct {
 	Settings    json.RawMessage
 	Sparse      bool
@@ -20,7 +19,7 @@ type goldenCase struct {
 	Start       []float32
 	Steps       []struct {
 		Gradient []float32
-		Rows     []int32 // of a sparse gradient
+		Rows     []int32 // rows of a sparse gradient
 		Values   []float64
 	}
 }
@@ -38,7 +37,8 @@ func goldenCases(t *testing.T) []goldenCase {
 	return cases
 }
 
-// The tolerance is 1e-6 of the values, or 1e-6 near 0: some roundings of a float32.
+// The tolerance is 1e-6 relative to the values, or 1e-6 absolute near 0. This tolerance allows some
+// float32 roundings.
 func TestStepsMatchPyTorch(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range goldenCases(t) {
@@ -60,7 +60,7 @@ func TestStepsMatchPyTorch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for pass := range 2 { // the second one starts from nothing
+		for pass := range 2 { // the second pass starts with no state
 			copy(value.Data, c.Start)
 			must(t, o.Reset())
 			for i, step := range c.Steps {

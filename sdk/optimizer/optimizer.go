@@ -6,21 +6,23 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Optimizer steps the parameters that it was made for.
+// Optimizer updates the parameters that it was created for.
 type Optimizer interface {
-	// Reset forgets the optimizer's state. It must be called before the first Step. The first
-	// Reset allocates the state.
+	// Reset clears the optimizer's state. Call Reset before the first Step. The first Reset allocates
+	// the state.
 	Reset() error
-	// Step applies the gradients. It allocates nothing and may overwrite the values
-	// of dense gradients.
+	// Step updates the parameters with the gradients. Step allocates nothing and may overwrite the
+	// values of dense gradients.
 	Step() error
 }
 
 // New returns the optimizer that s chooses; s must have passed Check. Parameters, gradients and the
-// optimizer's state lie in the memory of e, which also computes the steps. values and gradients have
-// one element per parameter, in the same order. values needs no data before the first Reset. A
-// sparse gradient lists rows of a table, each at most once, in any order. New returns an error for
-// weight decay with a sparse gradient, and for an optimizer that e lacks.
+// optimizer's state lie in the memory of e, which also computes the steps.
+//
+// values and gradients have one element per parameter, in the same order. values needs no data
+// before the first Reset. A sparse gradient lists rows of a table in any order, each row at most
+// once. New returns an error for weight decay with a sparse gradient, and for an optimizer that e
+// lacks.
 func New(e engine.Engine, s Settings, values []tensor.Tensor, gradients []*tensor.Gradient) (Optimizer, error) {
 	if err := s.checkDecay(values, gradients); err != nil {
 		return nil, err
@@ -41,18 +43,17 @@ func New(e engine.Engine, s Settings, values []tensor.Tensor, gradients []*tenso
 	}
 }
 
-// parameters are the parameters that an optimizer steps.
+// parameters are the parameters that an optimizer updates.
 type parameters struct {
 	engine    engine.Engine
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 }
 
-// state holds an optimizer's numbers for each parameter, usually as many as the parameter has
-// values.
+// state holds an optimizer's numbers for each parameter, usually one per value.
 type state [][]float32
 
-// reset makes the state of some parameters 0, with size(k) numbers for parameter k.
+// reset sets the state to 0, with size(k) numbers for parameter k.
 func (s *state) reset(p *parameters, size func(k int) int) error {
 	if *s != nil {
 		for _, numbers := range *s {
@@ -71,10 +72,10 @@ func (s *state) reset(p *parameters, size func(k int) int) error {
 	return nil
 }
 
-// size is the number of values of parameter k.
+// size returns the number of values of parameter k.
 func (p *parameters) size(k int) int { return len(p.values[k].Data) }
 
-// row is a row of a table with this many columns.
+// row returns a row of a table with width columns.
 func row(table []float32, width int, row int32) []float32 {
 	at := int(row) * width
 	return table[at : at+width]

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// settingsOf draws settings of an optimizer that fit sparse gradients.
+// settingsOf draws settings of an optimizer that supports sparse gradients.
 func settingsOf(t *rapid.T, names ...string) Settings {
 	s := Defaults(rapid.Float64Range(1e-3, 1).Draw(t, "lr"), 0)
 	s.Optimizer = rapid.SampledFrom(names).Draw(t, "optimizer")
@@ -40,7 +40,7 @@ func newOptimizer(t interface{ Fatal(...any) }, s Settings, v tensor.Tensor, g *
 	return o
 }
 
-// table is the parameter of both tests below, with rows from -1 to 1.
+// table draws a table with values from -1 to 1, which is the parameter of both tests below.
 func table(t *rapid.T) tensor.Tensor {
 	v := tensor.New(rapid.IntRange(1, 5).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "width"))
 	for i := range v.Data {
@@ -49,7 +49,7 @@ func table(t *rapid.T) tensor.Tensor {
 	return v
 }
 
-// draw gives sparse some rows of v, in any order.
+// draw gives sparse random values for some rows of v, in any order.
 func draw(t *rapid.T, v tensor.Tensor, sparse *tensor.Gradient) {
 	rows := make([]int32, v.Shape[0])
 	for i := range rows {
@@ -63,7 +63,7 @@ func draw(t *rapid.T, v tensor.Tensor, sparse *tensor.Gradient) {
 	}
 }
 
-// With these optimizers rows without a gradient are rows with a gradient of 0.
+// With these optimizers, a missing row has the same effect as a row with gradient 0.
 func TestSparseIsDenseWithZeros(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := table(t)
@@ -110,8 +110,8 @@ func TestSparseLeavesOtherRows(t *testing.T) {
 	})
 }
 
-// The learning rate of a row follows from the mean of its squares alone: for ones it is
-// 1, however wide the row.
+// The learning rate of a row depends only on the mean of its squared gradients. For gradients of 1,
+// the mean is 1, however wide the row is.
 func TestRowwiseAdagradTakesTheMean(t *testing.T) {
 	for _, width := range []int{1, 7, 64} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestRowwiseAdagradTakesTheMean(t *testing.T) {
 	}
 }
 
-// A first gradient of 0 is no division by 0.
+// A first gradient of 0 must not cause a division by 0.
 func TestGradientOfZero(t *testing.T) {
 	for name := range uses {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +273,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// BenchmarkStep steps 1 Mi parameters, and 1024 rows of 64 of a table of 16 Ki.
+// BenchmarkStep updates 1 Mi dense parameters, or 1024 rows of a table with 16 Ki rows and 64
+// columns.
 func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{SGD, "momentum", Adam, Adagrad, RowwiseAdagrad} {
 		s := Defaults(0.1, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Names of the optimizers.
+// The names of the optimizers.
 const (
 	SGD            = "sgd"
 	Adam           = "adam"
@@ -18,7 +18,7 @@ const (
 	RowwiseAdagrad = "rowwise_adagrad"
 )
 
-// Settings choose an optimizer. Parts that have one embed them in their own settings.
+// Settings choose an optimizer. Parts with an optimizer embed Settings in their own settings.
 type Settings struct {
 	Optimizer   string  `json:"optimizer" doc:"sgd, adam, adagrad or rowwise_adagrad"`
 	LR          float64 `json:"lr" doc:"learning rate"`
@@ -35,7 +35,7 @@ func Defaults(lr, momentum float64) Settings {
 	return Settings{Optimizer: SGD, LR: lr, Momentum: momentum, Beta1: 0.9, Beta2: 0.999}
 }
 
-// uses lists an optimizer's settings other than its learning rate.
+// uses lists the settings of each optimizer, except the learning rate.
 var uses = map[string][]string{
 	SGD:            {"momentum", "nesterov", "weight_decay"},
 	Adam:           {"weight_decay", "beta1", "beta2", "eps"},
@@ -43,8 +43,9 @@ var uses = map[string][]string{
 	RowwiseAdagrad: {"weight_decay", "eps"},
 }
 
-// Check returns an error for a value out of range, and for a setting that the optimizer does not use,
-// unless its value is 0 or the part's default. The error begins with the name of the setting.
+// Check returns an error for a value out of range. Check also returns an error for a setting that
+// the optimizer does not use, unless its value is 0 or the part's default. The error begins with
+// the name of the setting.
 func (s Settings) Check(defaults Settings) error {
 	if err := s.checkName(); err != nil {
 		return err
@@ -110,7 +111,7 @@ func (s Settings) checkUse(defaults Settings) error {
 	return nil
 }
 
-// checkDecay reports weight decay with a sparse gradient.
+// checkDecay returns an error if weight decay is used with a sparse gradient.
 func (s Settings) checkDecay(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	for k, g := range gradients {
 		if s.WeightDecay != 0 && g.Sparse() {
@@ -121,7 +122,7 @@ func (s Settings) checkDecay(values []tensor.Tensor, gradients []*tensor.Gradien
 	return nil
 }
 
-// epsilon is what keeps the divisor above 0.
+// epsilon returns the number that keeps the divisor above 0.
 func (s *Settings) epsilon() float64 {
 	switch {
 	case s.Epsilon != 0:

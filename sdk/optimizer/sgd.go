@@ -2,10 +2,9 @@ package optimizer
 
 import "github.com/psbench/psbench/comm/vec"
 
-// sgd is stochastic gradient descent as torch.optim.SGD defines it, with a dampening of
-// 0: see vec.SGD and vec.Momentum. Without momentum it has no state and touches
-// only the rows of a sparse gradient. With momentum the other rows keep moving, so that
-// a step costs as much as one with a dense gradient.
+// sgd is stochastic gradient descent as in torch.optim.SGD, with a dampening of 0: see vec.SGD and
+// vec.Momentum. Without momentum, sgd has no state and changes only the rows of a sparse gradient.
+// With momentum, the other rows keep moving, so a step costs as much as with a dense gradient.
 type sgd struct {
 	parameters
 	settings   Settings

@@ -12,9 +12,10 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Serve serves the parts until the core ends the process or exits itself. The plugin must not print
-// to standard output before. The parts compute in ordinary memory.
+// Serve serves the parts until the core ends this process or the core itself exits. Before Serve,
+// the plugin must not print to standard output. The parts compute in ordinary memory.
 func Serve(parts ...sdk.Part) { host.Serve(parts...) }
 
-// ServeOn is Serve for parts that compute in the memory of another engine, which open opens.
+// ServeOn is like Serve, for parts that compute in the memory of another engine. The function open
+// opens the engine.
 func ServeOn(open engine.Opener, parts ...sdk.Part) { host.ServeOn(open, parts...) }

@@ -8,9 +8,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Join returns so many ranks, joined within this process until the test ends. Each has a recorder,
-// memory for the buckets, and links that take these buckets: to a server that averages over all
-// ranks, to a group and to a second group. Run each rank's operations on a goroutine of its own.
+// Join returns connected ranks that run in this process until the test ends. Each rank has a
+// recorder, memory for the buckets, and links for these buckets. The links lead to a server that
+// averages over all ranks, to a group and to a second group. Run the operations of each rank on a
+// goroutine of its own.
 func Join(t testing.TB, ranks int, buckets ...tensor.BucketSpec) []sdk.TrainerParts {
 	t.Helper()
 	joined, end, err := harness.Join(ranks, buckets)

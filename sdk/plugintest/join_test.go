@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Ranks that are joined reduce over every link.
+// Connected ranks can reduce over every link.
 func TestJoin(t *testing.T) {
 	ranks := Join(t, 3, tensor.BucketSpec{Elements: 2, Parameters: []tensor.Span{{Elements: 2}}})
 	for batch, c := range []struct {

@@ -1,10 +1,10 @@
-// Package plugintest tests whether a part keeps the contract of its kind. One call in a test of
-// the part's own package is enough:
+// Package plugintest tests whether a part obeys the contract of its kind. One call in a test of the
+// part's own package is enough:
 //
 //	func TestConformance(t *testing.T) { plugintest.Check(t, part) }
 //
-// Each point of the contract is a subtest, whose name `psbench plugin check` shows as well. The
-// tests use psbench's own fabric and host, as a run does, but all in the process of the test.
+// Each point of the contract is a subtest with the name that `psbench plugin check` shows. As in a
+// run, the tests use psbench's own fabric and host, but everything runs in the test's process.
 package plugintest
 
 import (
@@ -17,10 +17,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Option describes the part beyond its declaration.
+// Option describes properties of the part that its declaration lacks.
 type Option struct{ apply func(*harness.Subject) }
 
-// Settings sets the part's settings, a JSON object. Without it the part has its defaults.
+// Settings sets the part's settings, a JSON object. Without this option, the part has its default
+// settings.
 func Settings(json string) Option {
 	return Option{func(s *harness.Subject) { s.Settings = []byte(json) }}
 }
@@ -42,7 +43,7 @@ func Expect(answers sdk.Answers) Option {
 // DenseOnly declares that a hook or server does not support sparse gradients.
 func DenseOnly() Option { return Option{func(s *harness.Subject) { s.DenseOnly = true }} }
 
-// InTrainer chooses the key of an in-trainer kind for a trainer.
+// InTrainer chooses a trainer's part of an in-trainer kind by its key.
 func InTrainer(kind sdk.Kind, key string) Option {
 	return Option{func(s *harness.Subject) {
 		if s.InTrainer == nil {
@@ -52,18 +53,19 @@ func InTrainer(kind sdk.Kind, key string) Option {
 	}}
 }
 
-// Inputs sets the limits of the model for which a data part makes samples.
+// Inputs sets the limits of the model for which a data part produces samples.
 func Inputs(in sdk.InputSpec) Option { return Option{func(s *harness.Subject) { s.Inputs = &in }} }
 
-// Largest limits the samples of a batch for a model or criterion that is too slow or too large for
-// the default: up to 1031 samples for a model and 4099 for a criterion.
+// Largest limits the number of samples in a batch, for a model or criterion that is too slow or too
+// large for the default. The default is up to 1031 samples for a model and 4099 for a criterion.
 func Largest(samples int) Option { return Option{func(s *harness.Subject) { s.Largest = samples }} }
 
-// Timeout sets how long any step of a part may take before the test fails. The default is 10 s.
+// Timeout sets how long any step of a part may take. A slower step fails the test. The default is
+// 10 s.
 func Timeout(d time.Duration) Option { return Option{func(s *harness.Subject) { s.Timeout = d }} }
 
-// Check tests a part against the points of its kind's contract, one after the other, up to the first
-// that it does not keep. A key of an in-trainer kind has no contract: Check only logs this.
+// Check tests a part against its kind's contract, one point after the other, and stops at the first
+// failure. An in-trainer kind has no contract, so Check only logs that.
 func Check(t *testing.T, part sdk.Part, options ...Option) {
 	t.Helper()
 	if part.InTrainer() {

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A test that loops over all parts of a plugin comes upon keys of its trainer's.
+// A test that loops over all parts of a plugin also finds the keys of its in-trainer kinds.
 func TestCheckOfAnInTrainerKey(t *testing.T) {
 	kept := t.Run("mine", func(t *testing.T) {
 		Check(t, sdk.InTrainer(sdk.KindHookState, "mine"))

@@ -1,5 +1,5 @@
-// Command build bundles the page: the modules of web/src become one script and its styles one style
-// sheet, both minified. It is a module of its own, so that psbench does not depend on the bundler.
+// Command build bundles the page: the modules of web/src become one script and its styles one style sheet, both
+// minified. The command has its own Go module, so psbench does not depend on the bundler.
 package main
 
 import (
@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// build writes the bundle. Both files keep the notices of what they contain.
+// build writes the bundle. Both files keep the licence comments of their sources.
 func build(source, out string) error {
 	for entry, format := range map[string]api.Format{"main.js": api.FormatIIFE, "main.css": api.FormatDefault} {
 		r := api.Build(api.BuildOptions{

@@ -1,15 +1,16 @@
-// The browsers that the tests drive, and what a page did there.
+// These helpers start the browsers of the tests and record what a page does wrong.
 
 import { after, before, describe } from 'node:test';
 
 import puppeteer from 'puppeteer-core';
 
-/** names are those of the browsers. */
+/** names are the names of the tested browsers. */
 export const names = ['chromium', 'firefox'];
 
 /**
- * inBrowsers is a suite for each browser, light, and dark too if that is wanted; the browsers are at work at the same time.
- * tests(name, browser, dark) declares what is tested in one; browser() is it, once they run.
+ * inBrowsers declares a test suite for each browser: light by default, and also dark if looks requests that. The
+ * browsers run concurrently. The function tests(name, browser, dark) declares the tests. During the tests, browser()
+ * returns the running browser.
  */
 export function inBrowsers(tests, { looks = [false] } = {}) {
   describe('browsers', { concurrency: names.length }, () => {
@@ -30,10 +31,11 @@ export function inBrowsers(tests, { looks = [false] } = {}) {
 
 const paths = { chromium: process.env.CHROMIUM ?? '/usr/bin/chromium', firefox: process.env.FIREFOX ?? '/usr/bin/firefox-esr' };
 
-// Chromium has no sandbox for root, whom containers run as, and asks its maker for nothing meanwhile.
+// Chromium's sandbox does not work for root, the usual user in containers. The other flags turn off background
+// requests.
 const args = ['--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run', '--disable-gpu', ...(process.getuid?.() === 0 ? ['--no-sandbox'] : [])];
 
-/** launch starts a browser whose system is light or dark. */
+/** launch starts a browser with a light or a dark system theme. */
 export function launch(name, { dark = false } = {}) {
   const common = { executablePath: paths[name], headless: true, timeout: 60000, protocolTimeout: 60000 };
   if (name === 'firefox') return puppeteer.launch({ ...common, browser: 'firefox', protocol: 'webDriverBiDi', extraPrefsFirefox: { 'layout.css.prefers-color-scheme.content-override': dark ? 0 : 1, 'ui.prefersReducedMotion': 1 } });
@@ -41,8 +43,8 @@ export function launch(name, { dark = false } = {}) {
 }
 
 /**
- * open opens a file, or the page of a server, and notes what must not be: what the console says, what is asked of any
- * other, dialogs.
+ * open opens a file or a server's page. It records forbidden events: console messages, requests to any other address,
+ * and dialogs.
  */
 export async function open(browser, at, { width = 1280, height = 900 } = {}) {
   const address = at.startsWith('http:') ? at : `file://${at}`;
@@ -75,7 +77,7 @@ export async function open(browser, at, { width = 1280, height = 900 } = {}) {
   return { page, wrong };
 }
 
-/** drawn goes through a page as a reader does who scrolls, until every picture is drawn. */
+/** drawn scrolls through a page as a reader does, until every picture is drawn. */
 export async function drawn(page) {
   await page.evaluate(async () => {
     const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
@@ -95,7 +97,7 @@ export async function drawn(page) {
   });
 }
 
-/** overflow is which elements make the page wider than the window. */
+/** overflow returns the elements that make the page wider than the window. */
 export const overflow = (page) => page.evaluate(() => {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
@@ -106,6 +108,6 @@ export const overflow = (page) => page.evaluate(() => {
   return [...document.body.querySelectorAll('*')].filter((e) => e.getBoundingClientRect().right > width + 0.5 && !clipped(e)).slice(0, 5).map((e) => `${e.nodeName}.${e.getAttribute('class') ?? ''} ${Math.round(e.getBoundingClientRect().right)} > ${width}`);
 });
 
-/** sideways is which boxes hide what is wider than they are, or have it scrolled to. */
+/** sideways returns the boxes whose content is wider than the box, and thus hidden or scrolled. */
 export const sideways = (page) => page.evaluate(() => [...document.body.querySelectorAll('main *')].filter((e) => e.clientWidth > 4 && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== 'visible')
   .map((e) => `${e.nodeName}.${e.getAttribute('class') ?? ''} ${e.getAttribute('aria-label') ?? ''}: ${e.scrollWidth} > ${e.clientWidth}`));

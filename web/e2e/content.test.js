@@ -1,4 +1,4 @@
-// What a reader gets: all of the document, at once, from the file alone.
+// The page shows the whole document at once, from the file alone.
 
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
@@ -7,7 +7,8 @@ import { drawn, inBrowsers, open } from './browsers.js';
 import { known } from './known.js';
 import { reports, rewritten } from './reports.js';
 
-// A sentence as the page has it: cells are called by their values on the axes that differ, numbers with those.
+// shortened returns a sentence as the page shows it. The page names cells by their values on the axes that differ,
+// and adds the axis name to numbers.
 function shortened(doc, text) {
   const axes = doc.axes.map((_, i) => i).filter((i) => doc.axes[i].values.length > 1);
   if (axes.length < 2) return axes.length === 0 ? text : text.replaceAll(`${doc.axes[axes[0]].name}=`, `${doc.axes[axes[0]].name} `);
@@ -26,14 +27,14 @@ inBrowsers((name, browser) => {
       const took = await page.evaluate(() => performance.getEntriesByType('navigation')[0].loadEventEnd);
       t.diagnostic(`${which} in ${name} is there after ${Math.round(took)} ms`);
       await drawn(page);
-      // As text: WebDriver BiDi does not carry what is nested deeply.
+      // Transfer text, because WebDriver BiDi omits deeply nested values.
       const { doc, data } = JSON.parse(await page.evaluate(() => JSON.stringify({ doc: window.psbench.doc, data: Object.fromEntries(Object.entries(window.psbench.pictures).map(([key, handle]) => [key, handle.data()])) })));
       assert.ok(Object.keys(data).length > 0, 'nothing is drawn');
       for (const [key, drawing] of Object.entries(data)) {
         assert.ok(known[key], `nothing is known of the picture ${key}: web/e2e/known.js has a check for each`);
         known[key](drawing, doc);
       }
-      // A sentence of the page begins with a capital, and ends with a full stop.
+      // The page capitalizes a sentence and ends it with a full stop.
       const plain = (text) => text.replace(/\s+/g, ' ').trim().toLowerCase();
       await page.evaluate(() => {
         document.querySelectorAll('details.rest').forEach((rest) => { rest.open = true; });

@@ -1,4 +1,4 @@
-// Text is text, whoever wrote it.
+// The page shows all texts as text, whatever they contain.
 
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';

@@ -1,10 +1,10 @@
-// What each picture must have drawn, told from the document alone. A picture without a check is a failure.
+// The data that each picture must draw, computed from the document alone. A picture without a check fails the test.
 
 import assert from 'node:assert/strict';
 
 const valueOf = (doc, run, metric) => doc.runs[run].values[metric] ?? null;
 const detail = (doc, cell, which = 'median') => doc.details[doc.cells[owner(doc, cell)][which]];
-// A cell of an experiment that another one runs has the runs of that one.
+// A cell with the same experiment as another cell shares the runs of that cell.
 const owner = (doc, cell) => (doc.cells[cell].same >= 0 ? doc.cells[cell].same : cell);
 const name = (doc, cell) => doc.cells[cell].name + (doc.cells[cell].again ? ', again' : '');
 const estimate = (doc, metric, cell) => doc.judged[metric].estimates[owner(doc, cell)];

@@ -1,4 +1,4 @@
-// A page of a sweep that goes on: it grows with the runs, and is whole when they end.
+// The page of a running sweep grows with the runs, and is complete when they end.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import { psbench } from './reports.js';
 const runs = 6;
 const folder = mkdtempSync(join(tmpdir(), 'psbench-live-'));
 
-// One sweep, which all browsers look at: it starts when they have.
+// All browsers watch the same sweep. It starts once all browsers have started.
 let sweep, ready;
 const started = new Promise((done) => { ready = done; });
 let missing = names.length;
@@ -41,7 +41,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-// What the page shows now: runs that are done, by its banner and its table.
+// shown returns the page's current state: the number of finished runs, according to its banner and its table.
 const shown = (page) => page.evaluate(() => ({
   state: document.querySelector('.live').dataset.state,
   done: Number(/^(\d+) of/.exec(document.querySelector('.live-runs').textContent)?.[1]),
@@ -70,7 +70,7 @@ inBrowsers((name, browser) => {
     assert.ok(last.medians > seen[0].medians, 'the table did not grow');
     const { code, said } = await sweep.end;
     assert.equal(code, 0, said);
-    await new Promise((done) => setTimeout(done, 300)); // in which a page that still asked would complain
+    await new Promise((done) => setTimeout(done, 300)); // time to notice further requests
     assert.deepEqual(wrong, []);
     await page.close();
   });

@@ -1,4 +1,4 @@
-// How it looks: light and dark, narrow and wide, on paper, and to those who do not see it.
+// The look of the page: light and dark, narrow and wide, on paper, and for screen readers.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { lonely } from './print.js';
 import { reports } from './reports.js';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-// Where pictures of the pages are kept for people to look at, if that is wanted.
+// Set SCREENSHOTS to a folder to keep pictures of the pages.
 const shots = process.env.SCREENSHOTS;
 
 let made;
@@ -21,7 +21,7 @@ after(() => made?.remove());
 const rgb = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
 const bright = ([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
 
-// Some of the details, which are the longest part of the page by far, and what pictures have drawn as tables.
+// unfold opens some details, which are by far the longest part of the page, and the data tables of the pictures.
 const unfold = (page) => page.evaluate(async () => {
   for (const d of [...[...document.querySelectorAll('details.cell')].slice(0, 3), ...document.querySelectorAll('details.picture-data')]) d.open = true;
   for (let i = 0; i < 2; i++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));

@@ -1,5 +1,6 @@
-// How long a page takes to open, and how long the frames are in which it is scrolled through: node opening.js DOCUMENT.json
-// with a document such as go test ./core/show/view -run 400Runs -keep DOCUMENT.json leaves.
+// This program measures how long a page takes to open, and how long the frames take during scrolling. Run node
+// opening.js DOCUMENT.json. The command go test ./core/show/view -run 400Runs -keep DOCUMENT.json writes such a
+// document.
 
 import { readFileSync } from 'node:fs';
 
@@ -14,7 +15,7 @@ const sorted = (list) => [...list].sort((a, b) => a - b);
 const at = (list, share) => sorted(list)[Math.round((list.length - 1) * share)];
 const ms = (x) => `${x.toFixed(0)} ms`;
 
-// A browser of its own each time, as for who opens the file from a disk.
+// Each measurement starts a new browser, as for a user who opens the file from a disk.
 const opened = [];
 const frames = [];
 try {

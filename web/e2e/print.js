@@ -1,8 +1,9 @@
-// What stands on which page of a print, by the tags of a PDF that Chromium made.
+// These functions find the page on which each part of a print stands. The information comes from the tags of a PDF
+// that Chromium wrote.
 
 const numbers = (text) => [...text.matchAll(/(\d+) 0 R/g)].map(([, id]) => id);
 
-/** tagsOf are the tags in the order of reading: {tag, depth, pages}, pages counted from 0. */
+/** tagsOf returns the tags in reading order as {tag, depth, pages}. Pages count from 0. */
 export function tagsOf(pdf) {
   const objects = new Map([...pdf.toString('latin1').matchAll(/^(\d+) 0 obj\n([^]*?)\nendobj/gm)].map(([, id, body]) => [id, body]));
   const bodies = [...objects.values()];
@@ -21,13 +22,13 @@ export function tagsOf(pdf) {
   return tags;
 }
 
-/** within are the tags below the i-th one. */
+/** within returns the tags below the tag with index i. */
 export function within(tags, i) {
   const end = tags.findIndex((t, k) => k > i && t.depth <= tags[i].depth);
   return tags.slice(i + 1, end < 0 ? undefined : end);
 }
 
-/** lonely are the heads, of sections and of tables, that what follows does not stand below, in words. */
+/** lonely describes every heading and every table head that is separated from its content by a page break. */
 export function lonely(pdf) {
   const tags = tagsOf(pdf);
   const found = [];
@@ -37,7 +38,7 @@ export function lonely(pdf) {
       if (next && next.pages[0] !== t.pages.at(-1)) found.push(`a head of page ${t.pages.at(-1) + 1}`);
     }
     if (t.tag !== 'Table') return;
-    // A head is repeated on later pages: what counts is the first one.
+    // Later pages repeat the head, so only its first page counts.
     const [head, ...rows] = within(tags, i).filter((each) => each.tag === 'TR' && each.pages.length > 0).map((each) => Math.min(...each.pages));
     if (rows.slice(0, 2).some((page) => page !== head)) found.push(`the head of a table of ${rows.length} rows on page ${head + 1}`);
   });

@@ -1,4 +1,4 @@
-// The reports that the tests look at: of recorded runs, made by the psbench that PSBENCH names.
+// These functions make the reports for the tests from recorded runs, with the psbench that PSBENCH names.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 export const psbench = process.env.PSBENCH ?? join(root, 'bin/psbench');
 const recorded = join(root, 'core/show/view/testdata');
 
-/** reports makes them in a folder of their own, which remove removes. */
+/** reports writes the reports to a new folder. The function remove deletes that folder. */
 export function reports() {
   const folder = mkdtempSync(join(tmpdir(), 'psbench-e2e-'));
   execFileSync('tar', ['xzf', join(recorded, 'sweep.tar.gz'), '-C', folder]);
@@ -31,10 +31,10 @@ export function reports() {
   }
 }
 
-/** attack is text that would be markup, if anything took it for that. */
+/** attack is a text that would become markup if any code inserted it as HTML. */
 export const attack = '"\'><img src=x onerror=alert(1)><script>alert(2)</script></script><!--<svg onload=alert(3)> javascript:alert(4) ${alert(5)}';
 
-/** hostileRun is the report of a recorded run, all of whose words that psbench does not know are an attack. */
+/** hostileRun returns the report of a recorded run in which every word unknown to psbench is an attack. */
 export function hostileRun({ folder, made }) {
   const result = JSON.parse(gunzipSync(readFileSync(join(root, 'core/record/folder/testdata/schema2.json.gz'))));
   result.warnings = [...(result.warnings ?? []), attack];
@@ -51,10 +51,10 @@ export function hostileRun({ folder, made }) {
   return made('hostile', path);
 }
 
-// What the page must understand stays: the words of the contract.
+// The page interprets these fields, so they keep their values.
 const kept = new Set(['schema', 'state', 'better', 'verdict', 'kind', 'unit', 'metric', 'made', 'started', 'label']);
 
-/** rewritten is a report with what change makes of its document. */
+/** rewritten returns a report whose document the function change has modified. */
 export function rewritten({ folder }, file, name, change) {
   const [, before, data, after] = /^([^]*<script type="application\/json" id="data">)([^]*?)(<\/script>[^]*)$/.exec(readFileSync(file, 'utf8'));
   const escaped = JSON.stringify(change(JSON.parse(data))).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -63,7 +63,7 @@ export function rewritten({ folder }, file, name, change) {
   return path;
 }
 
-/** hostilePage is a report in whose document every text is an attack. */
+/** hostilePage returns a report in whose document every text is an attack. */
 export function hostilePage(made, file, name) {
   return rewritten(made, file, `hostile-${name}`, spoiltOf);
 }

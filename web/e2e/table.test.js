@@ -1,4 +1,4 @@
-// What a reader does: sort, filter, choose a baseline, open details, by mouse and by keys alone.
+// A reader's actions: sort, filter, choose a baseline and open details, by mouse and by keyboard alone.
 
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
@@ -7,7 +7,7 @@ import { drawn, inBrowsers, open } from './browsers.js';
 import { reports, rewritten } from './reports.js';
 
 let made;
-let few; // a report that has no room for most baselines by a metric
+let few; // a report without room for most baselines of one metric
 before(() => {
   made = reports();
   few = rewritten(made, made.files.sweep, 'few', (doc) => {
@@ -18,7 +18,7 @@ before(() => {
 });
 after(() => made?.remove());
 
-// The cells of the rows, in the order in which they stand, by their places in the document.
+// rows returns the cells in the order of the table's rows, as indices in the document.
 const rows = (page) => page.evaluate(() => [...document.querySelectorAll('table.cells tbody tr a.open')].map((a) => Number(a.getAttribute('href').replace('#cell-', ''))));
 const medians = (page, cells) => page.evaluate((list) => list.map((c) => window.psbench.doc.judged[window.psbench.store.state.metric].estimates[c]?.median ?? null), cells);
 const press = (page, column) => page.click(`table.cells th[data-column="${column}"] button`);
@@ -177,7 +177,7 @@ inBrowsers((name, browser) => {
       const seen = await page.evaluate(async (stacked) => {
         const frame = document.querySelector('.cells-frame');
         const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
-        for (let n = 0; n < 60 && frame.classList.contains('stacked') !== stacked; n++) await painted(); // the page learns its size
+        for (let n = 0; n < 60 && frame.classList.contains('stacked') !== stacked; n++) await painted(); // until resized
         const last = frame.querySelector('tbody tr:last-child a.open');
         last.focus({ preventScroll: true });
         last.scrollIntoView({ block: 'center', behavior: 'instant' });

@@ -1,37 +1,40 @@
-// The cells of a document as rows: what stands in them, which are shown, and in which order. Whatever a
-// reader sorts or filters by, a cell without a value stays, below those that have one.
+// This module turns the cells of a document into table rows. It selects, sorts and words them. Under any sorting,
+// cells without a value come last.
 
 import { bytes } from './format.js';
 
-/** metricOf is the metric that is chosen, with its unit and its better direction. */
+/** metricOf returns the chosen metric with its unit and its better direction. */
 export function metricOf(doc, state) {
   return doc.metrics.find((m) => m.name === state.metric) ?? { name: state.metric, unit: '', better: 'higher', means: '' };
 }
 
-/** nameOf is what a cell is called where no other one has that name: the A/A cell has that of the baseline. */
+/** nameOf returns a unique name of a cell. The A/A cell has the baseline's name, so it gets a suffix. */
 export function nameOf(doc, at) {
   const cell = doc.cells[at];
   return cell?.again ? `${cell.name}, again` : (cell?.name ?? '');
 }
 
-/** single says that a document is of one run: it has no cells to speak of, and nothing is compared. */
+/** single reports whether the document is about a single run. Then there is nothing to compare. */
 export function single(doc) {
   const [cell] = doc.cells;
   return doc.cells.length === 1 && cell.runs.length + cell.failed.length + cell.waiting === 1;
 }
 
-/** valueOf is the value of a cell on an axis as people read it: sizes of psbench comm are bytes. */
+/**
+ * valueOf returns the value of a cell on an axis in readable form. Sizes of psbench comm become byte counts with
+ * units.
+ */
 export function valueOf(doc, axis, value) {
   const { name } = doc.axes[axis];
   return name === 'bytes' && name === doc.within && /^\d+$/.test(value) ? bytes(Number(value)).replace(/\.0+ /, ' ') : value;
 }
 
-// Axes that have one value tell nothing.
+// telling returns the axes that have several values, except those in but.
 const telling = (doc, but) => doc.axes.map((_, i) => i).filter((i) => !but.includes(i) && doc.axes[i].values.length > 1);
 
 /**
- * shortOf is a cell in few words: its values on the axes that differ, but for some of them. Where that is a
- * single axis its name is there too; else namedBy says what the values are of.
+ * shortOf describes a cell in few words: its values on the axes that differ, except those in but. If only one axis
+ * differs, the text includes its name. Otherwise namedBy returns the names of the axes.
  */
 export function shortOf(doc, at, ...but) {
   const cell = doc.cells[at];
@@ -42,7 +45,9 @@ export function shortOf(doc, at, ...but) {
   return cell.again ? `${short}, again` : short;
 }
 
-/** toldOf is a cell in a sentence: as shortOf has it, and what is no word has the name of its axis before it. */
+/**
+ * toldOf describes a cell in a sentence. It extends shortOf: a value that is not a word follows the name of its axis.
+ */
 export function toldOf(doc, at, ...but) {
   const cell = doc.cells[at];
   const axes = telling(doc, but);
@@ -50,43 +55,49 @@ export function toldOf(doc, at, ...but) {
   return axes.map((i) => valueTold(doc, i, cell.values[i])).join(' · ') + (cell.again ? ', again' : '');
 }
 
-/** valueTold is a value of an axis in a sentence: what is no word has the name of the axis before it. */
+/** valueTold returns the value of an axis for a sentence. A value that is not a word follows the name of its axis. */
 export function valueTold(doc, axis, value) {
   const shown = valueOf(doc, axis, value);
   const { name } = doc.axes[axis];
   return /^(?!(?:true|false)$)[\p{L}_][\p{L}\p{N}_-]*$/u.test(shown) || name === doc.within ? shown : `${name} ${shown}`;
 }
 
-/** namedBy says what the values in short names are of; empty where they say it. */
+/** namedBy returns the names of the axes behind short names. It is empty if the short names contain them. */
 export function namedBy(doc, ...but) {
   const axes = telling(doc, but);
   return axes.length > 1 ? axes.map((i) => doc.axes[i].name).join(' · ') : '';
 }
 
-/** withinOf is the place of the axis along which nothing is compared, -1 without one. */
+/** withinOf returns the index of the axis along which nothing is compared, or -1. */
 export const withinOf = (doc) => (doc.within ? doc.axes.findIndex((axis) => axis.name === doc.within) : -1);
 
-/** isBaseline says whether a cell is what others are compared with: the baseline, or what is like it at another size. */
+/**
+ * isBaseline reports whether other cells are compared with this cell. Such a cell is the baseline, or its variant on
+ * the axis doc.within.
+ */
 export function isBaseline(doc, baseline, at) {
   const apart = withinOf(doc);
   const [a, b] = [doc.cells[baseline], doc.cells[at]];
   return at === baseline || (apart >= 0 && Boolean(a) && a.values.every((value, i) => i === apart || value === b.values[i]));
 }
 
-/** floorOf says below which change nothing is believed by the metric that is chosen, and whose floor that is. */
+/**
+ * floorOf describes the noise floor of the chosen metric: no smaller change is believed. It adds the floor's cell if
+ * that is not the chosen baseline.
+ */
 export function floorOf(doc, state) {
   const text = doc.judged[state.metric]?.floor_text ?? '';
   if (!text || state.baseline === doc.baseline) return text;
   return `${text}; it is that of ${toldOf(doc, doc.baseline, withinOf(doc))}, the baseline of the study`;
 }
 
-/** unofferedOf are the cells that have runs, but that the page has no changes from by a metric. */
+/** unofferedOf returns the cells with runs from which the page has no changes in a metric. */
 export function unofferedOf(doc, metric) {
   const offered = baselines(doc, metric);
   return doc.cells.map((_, i) => i).filter((i) => doc.cells[i].runs.length > 0 && !doc.cells[i].again && !offered.some((at) => isBaseline(doc, at, i)));
 }
 
-/** baselines are the cells that others can be compared with by a metric. */
+/** baselines returns the cells with which others can be compared in a metric. */
 export function baselines(doc, metric) {
   const against = doc.judged[metric]?.against ?? {};
   return Object.keys(against)
@@ -96,9 +107,8 @@ export function baselines(doc, metric) {
 }
 
 /**
- * rowsOf has a row for each cell that the filter lets through:
- * { at, cell, estimate, change, baseline, of }, where `at` is its place in the document and `of` the name
- * of the cell whose runs it shares.
+ * rowsOf returns a row for each cell that the filter accepts: { at, cell, estimate, change, baseline, of }. The field
+ * at is the cell's index in the document. The field of is the name of the cell whose runs this cell shares.
  */
 export function rowsOf(doc, state) {
   const judged = doc.judged[state.metric];
@@ -114,18 +124,18 @@ export function rowsOf(doc, state) {
   return sorted(doc, rows.filter((row) => passes(doc, state.filter, row.cell)), state.sort);
 }
 
-/** passes says whether the filter lets a cell through: for each axis that it names, one of the values. */
+/** passes reports whether the filter accepts a cell: on each filtered axis, the cell must have an accepted value. */
 export function passes(doc, filter, cell) {
   return doc.axes.every((axis, i) => keptOf(filter, axis)?.includes(cell.values[i]) ?? true);
 }
 
-/** keptOf are the values of an axis that a filter names, undefined where it does not name the axis. */
+/** keptOf returns the accepted values of an axis. It is undefined if the filter ignores the axis. */
 export const keptOf = (filter, axis) => (Object.hasOwn(filter, axis.name) ? filter[axis.name] : undefined);
 
-/** axisColumn is the column of the i-th axis. */
+/** axisColumn returns the name of the column for the axis with index i. */
 export const axisColumn = (i) => `axis:${i}`;
 
-/** sorted has rows in the order of a column; those without a value last, in the order of the study. */
+/** sorted returns the rows in the order of a column. Rows without a value come last, in the order of the study. */
 export function sorted(doc, rows, { column, down }) {
   const key = keyOf(doc, column);
   const keyed = rows.map((row) => [key(row), row]);
@@ -155,12 +165,12 @@ function keyOf(doc, column) {
   }
   const axis = /^axis:(\d+)$/.exec(column)?.[1];
   if (axis === undefined || !doc.axes[axis]) return (row) => row.at;
-  // The order of an axis is that in which its values were given: 2 is before 10.
+  // Values of an axis sort in the order in which they were given, so 2 comes before 10.
   const place = new Map(doc.axes[axis].values.map((value, i) => [value, i]));
   return (row) => place.get(row.cell.values[axis]) ?? null;
 }
 
-/** glyphs and words of the states of cells. */
+/** states maps states of cells to their glyphs and words. */
 export const states = {
   done: ['●', 'done'],
   partial: ['◐', 'partial'],
@@ -170,7 +180,7 @@ export const states = {
   same: ['=', 'same'],
 };
 
-/** reasonOf says what there is to say of a cell that is not done, "" of one that is. */
+/** reasonOf explains why a cell is not done. It returns "" for a finished cell. */
 export function reasonOf(row) {
   const { cell } = row;
   const parts = [];
@@ -181,16 +191,22 @@ export function reasonOf(row) {
   return parts.join('; ');
 }
 
-// More runs than these are not within anybody's reach.
+// More runs than this are out of reach.
 const mostNeeded = 1000;
 
-/** neededCount is how many runs would tell as a raw value, null where they can or no number helps. */
+/**
+ * neededCount returns the number of runs that would give a verdict, as a raw value. It is null if the verdict is
+ * known or if more runs do not help.
+ */
 export function neededCount(change) {
   if (!change || !(change.needed > 0)) return null;
   return change.needed > mostNeeded ? 'not within reach' : change.needed;
 }
 
-/** neededOf says how many runs would tell what these cannot, "" where they can, or no number helps. */
+/**
+ * neededOf states the number of runs that would give a verdict. It is "" if the verdict is known or if more runs do
+ * not help.
+ */
 export function neededOf(change) {
   if (!change || change.verdict !== 'cannot tell' || !(change.needed > 0)) return '';
   return change.needed > mostNeeded ? 'a proof is not within reach' : `${change.needed.toLocaleString('en-US')} runs would tell`;

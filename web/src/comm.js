@@ -1,4 +1,4 @@
-// What psbench comm measured, row by row. A row that is void stays, and says why.
+// The rows of psbench comm. A void row stays in the table, with its reason.
 
 import { h, replace } from './dom.js';
 import { bytes, count, duration, held, nothing, number, share } from './format.js';
@@ -6,7 +6,8 @@ import { frame } from './frame.js';
 
 const text = (key, title = key) => ({ title, of: (r) => r[key], show: (r) => r[key] });
 
-// The columns; those in which all rows are equal are told once, above the table.
+// columns are all possible columns. If all rows have the same value in a column, the page states it once above the
+// table.
 export const columns = [
   text('operation'),
   text('server'),
@@ -25,7 +26,7 @@ export const columns = [
   { title: 'verified', always: true, of: (r) => r.verified, show: (r) => (r.void ? h('span', { class: 'reason' }, `void: ${r.void}`) : r.verified) },
 ];
 
-/** shownOf are the columns that tell rows apart, and what all rows have in common, in words. */
+/** shownOf returns the columns in which rows differ, and the values that all rows share. */
 export function shownOf(rows) {
   const differs = (c) => rows.some((r) => c.of(r) !== c.of(rows[0]));
   const shown = columns.filter((c) => c.always || differs(c));
@@ -34,8 +35,8 @@ export function shownOf(rows) {
 }
 
 /**
- * typical are rows of which each cell has one, that of the median latency, of two the lower one; those that are
- * void are all there. Several folders have several rows of each.
+ * typical returns one row for each cell: the row with the median latency, or the lower one of two middle rows. It
+ * also returns all void rows. If there are several folders, a cell has several rows.
  */
 export function typical(rows) {
   const of = new Map();

@@ -1,11 +1,11 @@
-// What a reader chooses: metric, baseline, which values of the axes, and the table to take away.
+// The reader's choices: metric, baseline, values of the axes, and copies of the table.
 
 import { baselines, keptOf, metricOf, nameOf, toldOf, unofferedOf, valueOf, withinOf } from './cells.js';
 import { csv, markdown } from './copy.js';
 import { h, replace } from './dom.js';
 import { words } from './pictures/cells.js';
 
-/** controls mounts them. */
+/** controls mounts the choices. */
 export function controls(doc, store) {
   let d = doc;
   const metric = h('select', { id: 'metric', onchange: () => store.set({ metric: metric.value, baseline: fit(d, metric.value, store.state.baseline) }) });
@@ -49,20 +49,20 @@ export function controls(doc, store) {
     nodes: [bar, means],
     update(next) {
       d = next;
-      // A menu that is open stays as it is until it is closed.
+      // An open menu stays unchanged until the reader closes it.
       if (filters.querySelector('details[open]')) choices();
       else fill();
     },
   };
 }
 
-// A baseline that has no value by another metric gives way to the first that has one.
+// fit returns the baseline if the metric has a value for it. Otherwise it returns the first cell that has one.
 export function fit(d, metric, baseline) {
   const list = baselines(d, metric);
   return list.length === 0 || list.includes(baseline) ? baseline : list[0];
 }
 
-// Those that are left out stand below the others and cannot be chosen; their group says why.
+// The values in left stand below the others and cannot be chosen. The label of their group states the reason.
 function options(select, list, value, left = []) {
   const option = ([id, text]) => h('option', { value: id }, text);
   replace(select, list.map(option), left.length > 0 ? h('optgroup', { label: 'no room on the page', disabled: true }, left.map(option)) : null);
@@ -99,18 +99,18 @@ function filterOf(axis, store, shown) {
   return menu;
 }
 
-/** closeMenus closes the menus that a press elsewhere leaves. */
+/** closeMenus closes all menus outside of which the reader has clicked. */
 export function closeMenus(event) {
   for (const menu of document.querySelectorAll('details.menu[open]')) if (!menu.contains(event.target)) menu.open = false;
 }
 
-// take puts text into the clipboard. Where a browser does not let it, the text is shown, selected.
+// take copies text to the clipboard. If the browser forbids that, take shows the text, selected.
 async function take(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    // A page from a file may have no clipboard.
+    // A page opened from a file may have no clipboard.
   }
   const area = h('textarea', { readonly: true, 'aria-label': 'The table as text, selected to be copied', rows: '12' });
   area.value = text;

@@ -1,17 +1,17 @@
-// The table as text for other programs: Markdown and CSV. What is in a cell is data there, too: no pipe
-// ends a cell of Markdown, and no spreadsheet takes a text for a formula.
+// This module copies the table as Markdown or CSV. Cell content stays data there, too: no pipe ends a Markdown cell,
+// and no spreadsheet takes a text for a formula.
 
 import { metricOf, nameOf, neededCount, neededOf, reasonOf, rowsOf, single, toldOf, withinOf } from './cells.js';
 import { changeText, endsOf, nothing, number, there } from './format.js';
 
-/** tableOf is what is shown, as it stands, as a list of columns and of rows of raw values. */
+/** tableOf returns the shown table as a list of columns and a list of rows of raw values. */
 export function tableOf(doc, state) {
   const metric = metricOf(doc, state);
   const unit = metric.unit ? ` (${metric.unit})` : '';
   const names = namesOf(doc);
   const columns = [...names, 'state', 'runs', `median ${metric.name}${unit}`, 'low', 'high', 'change', 'change low', 'change high', 'p', 'verdict', 'needed runs', 'note'];
   const shown = rowsOf(doc, state);
-  // Where no percentage tells a change, there is a difference in its place.
+  // If percentages are meaningless, a difference replaces the relative change.
   const differ = shown.some((row) => row.change?.difference);
   if (differ) columns.push(`difference${unit}`, 'difference low', 'difference high');
   const rows = shown.map((row) => {
@@ -37,16 +37,16 @@ export function tableOf(doc, state) {
   return { columns, rows };
 }
 
-// The columns that name a row.
+// These columns name a row.
 const namesOf = (doc) => (doc.axes.length > 0 ? doc.axes.map((a) => a.name) : [single(doc) ? 'run' : 'cell']);
 
-/** csv has values as they are, with all digits of the document; changes are fractions. */
+/** csv returns raw values with all digits of the document. Changes are fractions. */
 export function csv(doc, state) {
   const { columns, rows } = tableOf(doc, state);
   return [columns, ...rows].map((row) => row.map(csvCell).join(',')).join('\r\n') + '\r\n';
 }
 
-/** csvCell quotes what must be quoted, and disarms texts that a spreadsheet would compute. */
+/** csvCell quotes a value if necessary, and disarms texts that a spreadsheet would take for formulas. */
 export function csvCell(value) {
   if (value === null || value === undefined) return '';
   if (there(value)) return String(value);
@@ -55,7 +55,7 @@ export function csvCell(value) {
   return /[",\r\n\t';]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** markdown has values as the page shows them. */
+/** markdown returns values as the page shows them. */
 export function markdown(doc, state) {
   const metric = metricOf(doc, state);
   const names = namesOf(doc);
@@ -80,7 +80,7 @@ export function markdown(doc, state) {
   return `${lines.join('\n')}\n\n${markdownCell(against ? `${better}; changes against ${against}` : better)}\n`;
 }
 
-/** markdownCell is text that stays text: no markup, no cell's end, no line's end. */
+/** markdownCell escapes a text, so it contains no markup and cannot end its cell or line. */
 export function markdownCell(text) {
   return String(text)
     .replace(/[\r\n\t]+/g, ' ')
@@ -88,7 +88,7 @@ export function markdownCell(text) {
     .trim();
 }
 
-/** span is "low to high", "" where neither is bounded. */
+/** span returns "low to high". It is "" if neither end is bounded. */
 export function span(low, high, format) {
   if (!there(low) && !there(high)) return '';
   return `${there(low) ? format(low) : '−∞'} to ${there(high) ? format(high) : '∞'}`.replaceAll(nothing, '');

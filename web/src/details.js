@@ -1,4 +1,4 @@
-// All that is known of a cell, on demand: built when it is opened.
+// The details of a cell. The page builds them when a reader opens the section.
 
 import { isBaseline, metricOf, nameOf, reasonOf, rowsOf, single, states } from './cells.js';
 import { verdictOf } from './table.js';
@@ -9,7 +9,7 @@ import { frame } from './frame.js';
 import { sentence } from './mention.js';
 import { swatch } from './swatch.js';
 
-/** details mounts a section for each cell; open(i) opens one. */
+/** details mounts a section for each cell. The function open(i) opens one. */
 export function details(doc, store) {
   let d = doc;
   const list = h('div', { class: 'cells-in-detail' });
@@ -91,7 +91,7 @@ function failure(f, i) {
     f.logs.map((log) => h('details', { class: 'log', open: i === 0 }, h('summary', null, log.cut ? `the end of what ${log.process} wrote` : `what ${log.process} wrote`), h('pre', { tabindex: '0' }, log.tail))));
 }
 
-// Every metric of the cell, and what of it differs from the baseline. One run has values alone.
+// figures lists every metric of the cell and its change from the baseline. A single run has only values.
 function figures(d, state, at) {
   const rows = [];
   for (const m of d.metrics) {
@@ -134,7 +134,7 @@ function runs(d, state, at) {
   return part(count(list.length, 'run'), grid(`Runs of ${nameOf(d, at)}`, head, rows, one ? [2, 3, 4] : [1, 3, 4, 5]));
 }
 
-// The configuration; what the cell has otherwise than the baseline stands out.
+// configuration lists the cell's settings. Settings that differ from the baseline stand out.
 function configuration(d, state, at, detail) {
   const base = d.details[d.cells[state.baseline]?.median];
   const other = new Map(base && !isBaseline(d, state.baseline, at) ? base.config.map((v) => [v.key, v.value]) : []);
@@ -155,10 +155,10 @@ function ran(detail, name) {
     plugins.length > 0 ? grid(`Plugins of ${name}`, ['plugin', 'command', 'SHA-256', 'registry'], plugins) : null);
 }
 
-// Why runs that are equal differ in their losses.
+// This part states why equal runs have different losses.
 const order = (detail) => (detail.arrival_order ? part('Equal runs', h('p', null, held(`${sentence(detail.arrival_order, [])}.`))) : null);
 
-// The hosts of a run on several, and what their links carried and can do.
+// This part lists the hosts of a run on several hosts, and the transports and speeds of their links.
 function hosts(detail, name) {
   const on = detail.hosts;
   if (!on) return null;

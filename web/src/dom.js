@@ -1,21 +1,21 @@
-// Elements are made here and nowhere else: text becomes text, never markup.
+// Only this module creates elements. Text stays text and never becomes markup.
 
 const svgSpace = 'http://www.w3.org/2000/svg';
 
-// What a page made of hostile text must not be able to ask for.
+// refused matches attributes that hostile text must never set.
 const refused = /^(?:on|src|srcdoc|style$|action|formaction|innerhtml|outerhtml)/i;
 
 /**
- * h makes an element. Attributes: `class`, `aria-...` and the like as text; true is an attribute without
- * value, false, null and undefined are none; `style` is an object of properties, which are set one by
- * one; a function is a listener of the event that its name has after "on". Children are text, nodes, or
- * lists of them; null and false are none.
+ * h creates an element. Attributes such as class and aria-label are text. The value true makes an attribute without a
+ * value; false, null and undefined omit the attribute. The value of style is an object of properties, which are set
+ * one by one. If a name starts with "on", its function listens to the event named by the rest. Children are texts,
+ * nodes, or lists of them; null and false are skipped.
  */
 export function h(tag, attrs, ...children) {
   return fill(document.createElement(tag), attrs, children);
 }
 
-/** s makes an element of a drawing. */
+/** s creates an SVG element. */
 export function s(tag, attrs, ...children) {
   return fill(document.createElementNS(svgSpace, tag), attrs, children);
 }
@@ -49,7 +49,7 @@ export function append(element, children) {
   }
 }
 
-/** replace puts children in the place of those that an element has. */
+/** replace replaces all children of an element. */
 export function replace(element, ...children) {
   element.replaceChildren();
   append(element, children);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { h, s } from './dom.js';
 
-// As much of a document as elements need.
+// Fake implements the part of an element that the module uses.
 class Fake {
   constructor(tag) {
     Object.assign(this, { tag, attrs: {}, children: [], events: [], css: {} });

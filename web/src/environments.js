@@ -1,10 +1,10 @@
-// The environments that runs had, side by side: what differs stands first.
+// The environments of the runs, side by side. Differing facts come first.
 
 import { h, replace } from './dom.js';
 import { count, held } from './format.js';
 import { frame } from './frame.js';
 
-/** factsOf has a row for each fact: [name, its values by environment, whether they differ]. */
+/** factsOf returns a row for each fact: its name, its values by environment, and whether the values differ. */
 export function factsOf(environments) {
   const names = [...new Set(environments.flatMap((e) => e.facts.map((f) => f.name)))];
   const rows = names.map((name) => {

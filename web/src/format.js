@@ -1,19 +1,19 @@
-// Numbers as people read them. What is not there is a dash; a number that is not finite is not there.
+// Numbers in readable form. A missing or non-finite number becomes a dash.
 
-/** nothing stands where there is no number. */
+/** nothing is shown in place of a missing number. */
 export const nothing = '–';
 
 const minus = '−';
 
-// as is a number as its text has it, with so many significant digits, but all those before the point.
+// as rounds a number to so many significant digits, but keeps all digits before the decimal point.
 const as = (size, digits) => Number(size.toFixed(Math.max(0, digits - 1 - Math.floor(Math.log10(Number(size.toPrecision(digits)))))));
 
-/** there says whether x is a number that can be shown. */
+/** there reports whether x is a finite number. */
 export const there = (x) => typeof x === 'number' && Number.isFinite(x);
 
 /**
- * number shows x with so many significant digits, but all those before the point, thousands grouped, and
- * no exponent between 1e-4 and 1e12.
+ * number formats x with so many significant digits, but keeps all digits before the decimal point. It groups
+ * thousands. It uses no exponent between 1e-4 and 1e12.
  */
 export function number(x, digits = 4) {
   if (!there(x)) return nothing;
@@ -27,10 +27,10 @@ export function number(x, digits = 4) {
 
 const grouped = (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ',');
 
-// Units of a step of 1024 or 1000, from the smallest.
+// Byte units from the smallest; each one is 1024 times the previous one.
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** bytes shows a number of bytes. */
+/** bytes formats a number of bytes. */
 export function bytes(n) {
   if (!there(n)) return nothing;
   let i = 0;
@@ -42,10 +42,11 @@ export function bytes(n) {
   return `${i === 0 ? grouped(String(Math.round(x))) : number(x, 3)} ${byteUnits[i]}`;
 }
 
-// Units of time: how many there are in a millisecond, and from which number on the next one is taken.
+// Each entry has a time unit, the number of such units in a millisecond, and the number from which the next unit is
+// used.
 const timeUnits = [[1e6, 'ns', 1000], [1000, 'µs', 1000], [1, 'ms', 1000], [0.001, 's', 120]];
 
-/** duration shows milliseconds in the unit that suits them. What is rounded up to a unit has that unit. */
+/** duration formats milliseconds in a suitable unit. If rounding reaches the next unit, that unit is used. */
 export function duration(ms) {
   if (!there(ms)) return nothing;
   const size = Math.abs(ms);
@@ -58,7 +59,7 @@ export function duration(ms) {
   return (ms < 0 ? minus : '') + clock.join(' ');
 }
 
-// What stands behind its number; and where no line ends: before these, around signs before a number, before the dash of a range.
+// These patterns forbid line breaks before units, between signs and numbers, and before the dash of a range.
 const units = '(?:%|ns|µs|ms|s|min|h|(?:[kKMGT]i?)?B|GB/s|samples|runs?|cells?|cores?|trainers?|servers?|iterations?|comparisons?|values?|sizes?|more|others?)';
 const within = [
   new RegExp(`(\\d) (?=${units}(?![\\p{L}\\d]))`, 'gu'),
@@ -67,10 +68,10 @@ const within = [
   /(\d) (?=– \d)/g,
 ];
 
-/** held is a sentence in which no line ends between a number and its unit. */
+/** held returns a sentence in which no line can break between a number and its unit. */
 export const held = (text) => within.reduce((done, at) => done.replace(at, '$1\u00a0'), String(text));
 
-/** quantity shows a value of a metric with its unit, as psbench metrics has it. */
+/** quantity formats a value of a metric with its unit, using psbench's own unit names. */
 export function quantity(value, unit) {
   if (!there(value)) return nothing;
   if (unit === 'B') return bytes(value);
@@ -78,7 +79,7 @@ export function quantity(value, unit) {
   return unit === '' || unit === 'share' || unit === 'loss' ? text : `${text} ${unit}`;
 }
 
-/** percent shows a relative change with its sign: 0.01 is +1.0 %. */
+/** percent formats a relative change with its sign: 0.01 is +1.0 %. */
 export function percent(x) {
   if (!there(x)) return nothing;
   const size = Math.abs(100 * x);
@@ -87,39 +88,45 @@ export function percent(x) {
   return `${x < 0 ? minus : '+'}${text} %`;
 }
 
-/** difference shows a change in the unit of a metric, with its sign; shares differ by points. */
+/** difference formats a change in the unit of a metric, with its sign. Changes of percentages are in points. */
 export function difference(x, unit) {
   if (!there(x)) return nothing;
   return (x > 0 ? '+' : '') + quantity(x, unit === '%' ? 'points' : unit);
 }
 
-/** changeText is a change as it is told: a percentage, or a difference where no percentage tells anything; '' without one. */
+/**
+ * changeText formats a change as a percentage, or as a difference if a percentage is meaningless. It is '' without a
+ * change.
+ */
 export function changeText(c, unit) {
   if (c?.difference) return difference(c.difference.change, unit);
   return there(c?.change) ? percent(c.change) : '';
 }
 
-/** endsOf are the ends of the interval of a change, and how they are shown. */
+/** endsOf returns the ends of a change's interval, and the function that formats them. */
 export function endsOf(c, unit) {
   return c?.difference ? [c.difference.low, c.difference.high, (x) => difference(x, unit)] : [c?.low, c?.high, percent];
 }
 
-/** relative is the change from one value to another as a percentage, '' where none tells anything: as judge.Relative has it. */
+/**
+ * relative formats the change between two values as a percentage. It is '' if a percentage is meaningless, by the
+ * rule of judge.Relative.
+ */
 export function relative(from, to) {
   return there(from) && there(to) && from > 0 && to >= 0 && to / from <= 100 ? percent(to / from - 1) : '';
 }
 
-/** spreadOf is how far runs are apart: a share of the median, or in the unit of the metric where none tells anything. */
+/** spreadOf formats the spread of runs: as a share of the median, or in the metric's unit if a share is meaningless. */
 export function spreadOf(e, unit) {
   return there(e.deviation) ? `± ${quantity(e.deviation, unit === '%' ? 'points' : unit)}` : share(e.spread);
 }
 
-/** share shows a part of a whole: 0.01 is 1.0 %. */
+/** share formats a part of a whole: 0.01 is 1.0 %. */
 export function share(x) {
   return there(x) ? `${(100 * x).toFixed(1)} %` : nothing;
 }
 
-/** count shows a number of things: 1 run, 2 runs. */
+/** count formats a number of things: 1 run, 2 runs. */
 export function count(n, noun) {
   return `${grouped(String(n))} ${noun}${n === 1 ? '' : 's'}`;
 }

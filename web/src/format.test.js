@@ -25,7 +25,7 @@ table('number', number, [
   [[1e13], '1.000e13'],
 ]);
 
-// The terminal shows them as the page does: internal/screen has the same rules.
+// The Go package internal/screen has the same rules for the terminal.
 const numbers = JSON.parse(readFileSync(new URL('../testdata/numbers.json', import.meta.url), 'utf8'));
 table('number', number, numbers.map(({ value, text }) => [[value], text]));
 
@@ -111,7 +111,7 @@ table('count', count, [
   [[1200, 'run'], '1,200 runs'],
 ]);
 
-// What a duration says, in milliseconds, and how exact it is.
+// units maps time units to milliseconds. The function said parses a printed duration.
 const units = { ns: 1e-6, 'µs': 1e-3, ms: 1, s: 1000, min: 60e3, h: 3600e3 };
 function said(text) {
   const parts = [...text.matchAll(/([\d,.]+) (\S+)/g)].map(([, n, unit]) => ({ n: Number(n.replaceAll(',', '')), text: n, unit }));

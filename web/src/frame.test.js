@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { arrange } from './frame.js';
 
-// A box of a width, and in it a table of a width: as much as is asked of them.
+// boxOf returns a fake box with a table, each of a given width. It has only what arrange uses.
 function boxOf(clientWidth, offsetWidth) {
   const classes = new Set();
   const cell = (textContent, cellIndex) => ({ textContent, cellIndex, dataset: {} });

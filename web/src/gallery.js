@@ -1,4 +1,4 @@
-// The pictures, one below the other. Each is drawn when a reader comes near it.
+// The pictures, one below the other. Each picture is drawn when a reader scrolls near it.
 
 import { h } from './dom.js';
 import { held } from './format.js';
@@ -19,7 +19,7 @@ export function gallery(doc, store, pictures, handles) {
     frame.handle = frame.picture.draw(frame.into, d, store);
     handles[frame.picture.name] = frame.handle;
   };
-  // Those that have nothing to show make no room; the others have theirs before they are drawn.
+  // An empty picture takes no room. Other pictures reserve their room before they are drawn.
   const sort = () => {
     const width = section.clientWidth || Math.min(1100, document.documentElement.clientWidth - 48);
     for (const frame of frames.values()) {
@@ -53,7 +53,7 @@ export function gallery(doc, store, pictures, handles) {
   store.subscribe((_, changed) => {
     if (changed.some((key) => key !== 'sort')) update();
   });
-  // What is printed is drawn, wherever a reader is.
+  // Before printing, draw all pictures.
   window.addEventListener('beforeprint', () => {
     for (const frame of frames.values()) draw(frame);
   });

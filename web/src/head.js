@@ -1,11 +1,11 @@
-// The top of the page: what was measured, where, and the answer.
+// The top of the page: the heading, the machine, and the answer.
 
 import { floorOf, single, toldOf } from './cells.js';
 import { append, h, replace } from './dom.js';
 import { held } from './format.js';
 import { mentions, sentence } from './mention.js';
 
-/** head mounts the heading, the answer and what to know of it. */
+/** head mounts the heading and the answer with its warnings. */
 export function head(doc) {
   const top = h('header', { class: 'top' });
   const answer = h('section', { class: 'answer', 'aria-labelledby': 'answer-title', id: 'answer' });
@@ -29,7 +29,7 @@ export function head(doc) {
   return { nodes: [top, answer], update: fill };
 }
 
-/** remarks are what is said below the table. The floor is that of the metric that is chosen. */
+/** remarks mounts the remarks below the table. The floor belongs to the chosen metric. */
 export function remarks(doc, store) {
   let d = doc;
   const box = h('div', { class: 'remarks' });
@@ -62,10 +62,10 @@ function list(d, sentences, name) {
   }));
 }
 
-// Of so many sentences with the same label a reader sees all at once; of more the first ones.
+// Up to this number of sentences with the same label are all visible. Of longer groups, only the first ones are.
 const most = 6;
 
-/** groupsOf are sentences that follow each other with the same label. */
+/** groupsOf groups consecutive sentences with the same label. */
 export function groupsOf(sentences) {
   const groups = [];
   for (const s of sentences) {
@@ -75,7 +75,7 @@ export function groupsOf(sentences) {
   return groups;
 }
 
-// The first rows, and a button that shows the others. Paper has no button, and all rows.
+// folded returns the first rows, and a button that shows the others. A print has all rows and no button.
 function folded(rows) {
   const rest = rows.slice(most);
   const button = h('button', { type: 'button', class: 'more', onclick: () => fold(button.getAttribute('aria-expanded') === 'true') });
@@ -88,7 +88,7 @@ function folded(rows) {
   return [...rows, h('div', { class: 'unfold' }, h('dt'), h('dd', null, button))];
 }
 
-// The heading begins with the name, which stands above it.
+// The page already shows the name above the heading, so withoutName removes it from the heading.
 function withoutName(d) {
   const text = d.heading.startsWith(`${d.name}: `) ? d.heading.slice(d.name.length + 2) : d.heading;
   return held(text.charAt(0).toUpperCase() + text.slice(1));

@@ -1,18 +1,18 @@
-// A page of runs that go on: follows what the server says, and tells in a banner how far the runs are.
+// A live page: it follows the server's events and shows the progress of the runs in a banner.
 
 import { h } from './dom.js';
 import { count, duration, number, quantity, there } from './format.js';
 
-/** patience is how long a server may not answer before the page gives up, in ms. */
+/** patience is the time in ms after which the page gives up on a server that does not answer. */
 export const patience = 30e3;
 
-// How many seconds the line of the throughput is of: as many as on a terminal, which a narrow page has room for.
+// The line of the throughput covers this number of seconds. It equals the terminal's number and fits a narrow page.
 const recent = 40;
 
 /**
- * follow gives each document that differs from doc to onDocument and each progress, a view.Live, to
- * onProgress, and keeps a banner at the top of the page. It ends with the runs, or with the connection:
- * the page has all that it needs by then. What it is made of can be given otherwise, for tests.
+ * follow calls onDocument for each document that differs from doc, and onProgress for each view.Live. It keeps a
+ * banner at the top of the page. It ends with the runs or with the connection, because the page has all its data by
+ * then. Tests may replace its parts.
  */
 export function follow(doc, onDocument, onProgress = () => {}, parts = {}) {
   const connect = parts.connect ?? ((url) => new EventSource(url));
@@ -30,7 +30,7 @@ export function follow(doc, onDocument, onProgress = () => {}, parts = {}) {
     onProgress(live);
     if (live.ended) end('ended', sentence(live.ended));
   };
-  // What cannot be read is of a server that is none; the next event may be better.
+  // Ignore an event that cannot be read; the next event may be valid.
   const read = (use) => (event) => {
     let value;
     try {
@@ -64,7 +64,7 @@ export function follow(doc, onDocument, onProgress = () => {}, parts = {}) {
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-/** runs says how far all runs are. */
+/** runs describes the progress of all runs. */
 export function runs(live) {
   const all = live.done + live.failed + live.left;
   const parts = [`${live.done} of ${count(all, 'run')} done`];
@@ -76,7 +76,7 @@ export function runs(live) {
 
 const whole = (n) => n.toLocaleString('en-US');
 
-/** running says how far the run is that goes on. */
+/** running describes the progress of the current run. */
 export function running(run) {
   if (!run) return '';
   const parts = [run.phase];
@@ -89,15 +89,15 @@ export function running(run) {
 
 const bars = '▁▂▃▄▅▆▇█';
 
-/** sparkline is a bar for each value, from 0 to the highest, as on a terminal. */
+/** sparkline returns a bar for each value, from 0 to the highest, as on a terminal. */
 export function sparkline(values) {
   const most = Math.max(0, ...values);
   return values.map((v) => bars[most > 0 ? Math.round((Math.max(0, v) / most) * (bars.length - 1)) : 0]).join('');
 }
 
 /**
- * banner is the part of the page that says how far the runs are. Only its state is read aloud: what
- * changes every second is there to be looked at.
+ * banner returns the part of the page that shows the progress of the runs. Screen readers read only its state aloud,
+ * because the rest changes every second.
  */
 export function banner() {
   const state = h('p', { class: 'live-state', role: 'status', 'aria-live': 'polite' }, 'Live: connecting.');

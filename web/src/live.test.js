@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { banner, follow, patience, running, runs, sparkline } from './live.js';
 
-// A stream that a test drives.
+// Stream is an event source that the test controls.
 class Stream {
   constructor(url) {
     Object.assign(this, { url, told: {}, readyState: 0, closed: false });
@@ -20,7 +20,7 @@ class Stream {
 
 const live = (more) => ({ done: 0, failed: 0, left: 2, seconds: 0, seconds_left: null, running: null, ended: '', ...more });
 
-// begin follows a document, and keeps what was said.
+// begin follows a document and records all calls.
 function begin(first = live()) {
   const seen = { documents: [], progress: [], said: [], shown: [], at: 0 };
   follow({ made: 'a', live: first }, (d) => seen.documents.push(d.made), (l) => seen.progress.push(l), {
@@ -35,9 +35,9 @@ test('documents and progress are passed on', () => {
   const seen = begin();
   assert.equal(seen.source.url, 'events');
   seen.source.send('open');
-  seen.source.send('document', { made: 'a' }); // which the page was made of
+  seen.source.send('document', { made: 'a' }); // the page was made from this document
   seen.source.send('document', { made: 'b' });
-  seen.source.send('document', { made: 'b' }); // once more, after a reconnect
+  seen.source.send('document', { made: 'b' }); // again, after a reconnect
   seen.source.send('document', { made: 'c' });
   seen.source.send('progress', live({ done: 1, left: 1 }));
   assert.deepEqual(seen.documents, ['b', 'c']);

@@ -1,4 +1,4 @@
-// The page: reads its document, mounts what it is made of, and follows what a reader chooses.
+// The page: it reads its document, mounts its parts, and follows the reader's choices.
 
 import { baselines, single } from './cells.js';
 import { comm } from './comm.js';
@@ -25,7 +25,7 @@ const parts = [gallery(doc, store, pictures, window.psbench.pictures), comm(doc)
 const nodes = (list) => list.flatMap((p) => p.nodes);
 const title = h('h2', { id: 'cells-title' });
 const overview = h('section', { id: 'cells', 'aria-labelledby': 'cells-title' }, title, nodes(cells));
-// A run that goes on has nothing to show but its banner.
+// While a single run goes on, only its banner has anything to show.
 function entitle(d) {
   title.textContent = single(d) ? 'The run' : 'Cells';
   overview.hidden = d.cells.length === 0;
@@ -37,14 +37,14 @@ document.body.append(
   h('a', { class: 'skip', href: '#main' }, 'Skip to the answer'),
   h('div', { class: 'page' }, top.nodes[0], links, main, h('footer', null, `Made by psbench ${doc.psbench}. `, 'This page needs no network: all that it shows is in it.')));
 
-// The sections that there are.
+// contents lists the visible sections.
 function contents() {
   links.replaceChildren(...[...main.querySelectorAll(':scope > section')].filter((part) => !part.hidden).map((part) => h('a', { href: `#${part.id}` }, part.querySelector('h2').textContent)));
 }
 contents();
 
 document.addEventListener('click', closeMenus);
-// A link to a cell opens it, from wherever it leads there.
+// Any link to a cell opens the cell's details.
 const follow = () => {
   const at = /^#cell-(\d+)$/.exec(location.hash);
   if (at) seen.open(Number(at[1]));
@@ -52,9 +52,9 @@ const follow = () => {
 window.addEventListener('hashchange', follow);
 follow();
 
-/** update shows another document in the place of the first. */
+/** update replaces the shown document. */
 export function update(next) {
-  // Nobody is told of the state by itself, which may not fit the document of before.
+  // Set the state without notifying subscribers, because it may not fit the old document.
   store.state = carried(store.state, window.psbench.doc, next);
   const list = baselines(next, store.state.metric);
   if (list.length > 0 && !list.includes(store.state.baseline)) store.state.baseline = list[0];

@@ -1,8 +1,8 @@
-// Cells in sentences: their names stand out and lead to their details.
+// Names of cells in sentences stand out and link to the details of their cells.
 
 /**
- * mentions cuts a text where it names cells: [{text, cell}], cell is -1 of what is no name. A name is only
- * one where no other word goes on, and of names that begin alike the longest is meant.
+ * mentions splits a text at the names of cells: [{text, cell}]. For other text, cell is -1. A name must begin and end
+ * at a word boundary. If several names match, the longest wins.
  */
 export function mentions(text, names) {
   const order = names.map((name, cell) => ({ name, cell })).filter((n) => n.name.length > 2);
@@ -26,10 +26,10 @@ export function mentions(text, names) {
 
 const word = /[\p{L}\p{N}_=]/u;
 
-// Between two letters no name begins or ends.
+// atWord reports whether a position is a word boundary.
 const atWord = (text, at) => at === 0 || at >= text.length || !word.test(text[at - 1]) || !word.test(text[at]);
 
-/** sentence begins with a capital letter, unless it begins with one of the names or with another identifier. */
+/** sentence capitalizes the first letter, unless the text begins with one of the names or with another identifier. */
 export function sentence(text, names) {
   const first = /^[^\s:,;]*/.exec(text)[0];
   if (!/^\p{Ll}[\p{Ll}-]*$/u.test(first) || names.some((name) => name !== '' && text.startsWith(name) && atWord(text, name.length))) return text;

@@ -1,5 +1,5 @@
-// What docs/style.md says of colours: they are told apart by those who do not see all of them, and seen on what they
-// stand on.
+// These tests check the rules for colours in docs/style.md. Colours drawn together must be distinguishable for
+// colour-blind readers, and visible on their background.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -8,10 +8,10 @@ import test from 'node:test';
 const read = (name) => readFileSync(new URL(name, import.meta.url), 'utf8').split('@media');
 const [theme, fills] = [read('./theme.css'), read('./pictures/fills.css')];
 
-// Colours are linear sRGB, 0 to 1.
+// Colours are linear sRGB, from 0 to 1.
 const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
 
-/** coloursOf has the colour of each custom property, light or dark. */
+/** coloursOf returns the colour of each custom property in the light or the dark theme. */
 function coloursOf(dark) {
   const all = [...`${theme[dark]} ${fills[dark]}`.matchAll(/--([\w-]+): #([0-9a-f]{6});/g)];
   return Object.fromEntries(all.map(([, name, hex]) => [name, [0, 2, 4].map((i) => linear(Number.parseInt(hex.slice(i, i + 2), 16) / 255))]));
@@ -19,7 +19,7 @@ function coloursOf(dark) {
 
 const mixed = (rows, c) => rows.map((row) => row[0] * c[0] + row[1] * c[1] + row[2] * c[2]);
 
-// How people see who lack one sort of cones: Machado, Oliveira and Fernandes 2009, severity 1.
+// These matrices simulate vision without one type of cones (Machado, Oliveira and Fernandes 2009, severity 1).
 const seen = {
   'all cones': [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
   protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -27,7 +27,7 @@ const seen = {
   tritanopia: [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
 };
 
-/** oklab is a colour where distances are about as they look; 0.02 is just seen. */
+/** oklab converts a colour to a space in which distances match perception. A distance of 0.02 is barely visible. */
 function oklab(c) {
   const lms = mixed([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]], c).map(Math.cbrt);
   return mixed([[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099], [0.0259040371, 0.7827717662, -0.808675766]], lms);
@@ -47,7 +47,7 @@ function contrast(a, b) {
 
 const cells = Array.from({ length: 8 }, (_, i) => `cell-${i + 1}`);
 const parts = (names) => names.map((name) => `part-${name}`);
-// What is drawn side by side, and how far its colours must be apart for each of the eyes.
+// Each entry has colours that are drawn together, and their required distance for each type of vision.
 const together = [
   { names: cells, least: { 'all cones': 0.1, protanopia: 0.06, deuteranopia: 0.06, tritanopia: 0.05 } },
   ...[

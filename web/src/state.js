@@ -1,6 +1,7 @@
-// The state of the page: what a reader has chosen. All that is drawn follows from the document and this.
+// The state of the page, which consists of the reader's choices. Everything drawn follows from the document and this
+// state.
 
-/** What is chosen before anybody chose anything. */
+/** initial returns the state before the reader has chosen anything. */
 export function initial(doc) {
   return {
     metric: doc.metric,
@@ -11,7 +12,7 @@ export function initial(doc) {
   };
 }
 
-// The first cells with runs, as many as one can tell apart.
+// chosenAtFirst returns the first cells with runs, as many as a reader can distinguish.
 function chosenAtFirst(doc) {
   const some = [];
   for (let i = 0; i < doc.cells.length && some.length < 6; i++) {
@@ -20,7 +21,10 @@ function chosenAtFirst(doc) {
   return some;
 }
 
-/** carried is a state for the next document: what a reader has chosen stays, all else is as at first. */
+/**
+ * carried returns the state for the next document. The reader's choices stay, and everything else gets its initial
+ * value.
+ */
 export function carried(state, doc, next) {
   const was = initial(doc);
   const is = initial(next);
@@ -28,8 +32,8 @@ export function carried(state, doc, next) {
 }
 
 /**
- * store holds the state: set(patch) merges a patch into it and tells all who subscribed, once, in the
- * order in which they did. A patch that changes nothing tells nobody.
+ * makeStore returns a store of the state. The method set(patch) merges a patch into the state. Then it notifies all
+ * subscribers once, in the order of their subscriptions. A patch without changes notifies no subscriber.
  */
 export function makeStore(state) {
   const told = new Set();

@@ -1,4 +1,4 @@
-// What docs/style.md says of style sheets.
+// These tests check the rules for style sheets in docs/style.md.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -8,11 +8,12 @@ import { arrange, frame } from './frame.js';
 import { interval, scaleOf } from './interval.js';
 import { swatch } from './swatch.js';
 
-// So much of a reason stands in the table, beside values and without any; the details have all of it.
+// The table shows this many letters of a reason: short next to values, long without a value. The details show the
+// whole reason.
 const short = 90;
 const long = 240;
 
-/** table mounts the table; show(i) opens the details of a cell. */
+/** table mounts the table. The function show(i) opens the details of a cell. */
 export function table(doc, store, show) {
   let d = doc;
   const caption = h('caption', { class: 'hidden' });
@@ -60,7 +61,7 @@ export function table(doc, store, show) {
 }
 
 function columnsOf(d, metric) {
-  // Of one run nothing can be sorted, and it is in every picture.
+  // A single run needs no sorting, and every picture shows it.
   if (single(d)) return [{ id: '', text: 'run' }, { id: '', text: metric.name, unit: metric.unit, number: true }, { id: '', text: 'notes' }];
   const first = d.axes.length > 0 ? d.axes.map((axis, i) => ({ id: axisColumn(i), text: axis.name })) : [{ id: 'cell', text: 'cell' }];
   const columns = [{ id: '', text: 'in pictures', hidden: true }, ...first];
@@ -86,7 +87,8 @@ function headCell(c, store) {
   return cell;
 }
 
-// The first press sorts so that the best is on top, the second the other way, the third as in the study.
+// The first click sorts with the best value on top. The second click reverses the order, and the third restores the
+// order of the study.
 export function next(sort, c) {
   const first = Boolean(c.downFirst);
   if (sort.column !== c.id) return { column: c.id, down: first };
@@ -119,7 +121,7 @@ function rowOf(d, store, row, scale, show) {
   if (!one && d.cells.some((x) => x.state !== 'done')) tr.append(h('td', { class: 'state tucked', title: word }, mark, h('span', { class: cell.state === 'done' ? 'hidden' : null }, word)));
   if (!one) tr.append(h('td', { class: 'number tucked' }, runsText(cell, e)));
   if (!there(e?.median)) {
-    // Without a value there is only why, which has the room of all.
+    // Without a value, the row has only the reason, which gets the room of all columns.
     tr.append(h('td', { class: 'note', colspan: many ? 5 : 2 }, one ? null : foldedOf(cell, e, true), notes(row, long) ?? h('span', { class: 'soft' }, 'no value')));
     return tr;
   }
@@ -133,7 +135,8 @@ function rowOf(d, store, row, scale, show) {
   return tr;
 }
 
-// A cell is called by its values, each in the column of its axis. In a stacked table the first one has them all.
+// named returns the cell's values, each in the column of its axis. In a stacked table the first one contains all of
+// them.
 function named(d, at, show) {
   const { again, name, values } = d.cells[at];
   const open = h('a', { href: `#cell-${at}`, class: 'open', 'aria-label': `Details of ${nameOf(d, at)}`, onclick: () => show(at) });
@@ -144,7 +147,7 @@ function named(d, at, show) {
   return [h('th', { scope: 'row' }, open, again ? h('span', { class: 'tag' }, 'the same again') : null), ...shown.slice(1).map((value) => h('td', { class: 'tucked' }, value))];
 }
 
-// What a stacked table tells of columns that it has no room for, before whatever follows.
+// foldedOf returns the content of the columns that a stacked table omits.
 function foldedOf(cell, e, more) {
   const [sign, word] = states[cell.state] ?? ['?', cell.state];
   const runs = runsText(cell, e);
@@ -178,7 +181,7 @@ function runsText(cell, e) {
 
 const under = (text) => (text ? h('span', { class: 'under' }, held(text)) : null);
 
-/** verdictOf says what a change proves, in words and by a sign. */
+/** verdictOf shows the verdict on a change in words and with a symbol. */
 export function verdictOf(c) {
   if (!c?.verdict) return null;
   const sign = { better: '▲ ', worse: '▼ ' }[c.verdict] ?? '~ ';

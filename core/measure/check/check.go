@@ -13,20 +13,20 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Run is the recorded work to check.
+// Run is the recorded work of a training run, which Do checks.
 type Run struct {
 	Seed    uint64
 	Buckets []tensor.BucketSpec
 	Names   []string // names of the trainers
 	// Servers lists the trainers of each server, by the server's rank.
 	Servers map[int][]int
-	// Answers is what servers declare as their answer. Check computes the mean and the sum itself and asks no
+	// Answers is the answer that the servers declare. If it is the mean or the sum, check computes it and asks no
 	// server.
 	Answers sdk.Answers
-	// HookAlone reports that the hook reduces only by its server, so among the trainers that share it.
+	// HookAlone means that the hook reduces only through its server, i.e. among the trainers of that server.
 	HookAlone bool
-	// Combine asks a server for its answers to lists of gradients of the same elements, one answer per list. If nil,
-	// answers other than the mean and the sum are not compared.
+	// Combine asks a server for its answers to several lists of gradients, one answer per list. Each list holds
+	// gradients of the same elements. If Combine is nil, only means and sums are checked.
 	Combine func(server int, pushed [][][]float32) ([][]float32, error)
 	// Kept holds the exchanges of each trainer.
 	Kept [][]*record.Exchange
@@ -34,9 +34,9 @@ type Run struct {
 
 // Outcome counts the comparisons and holds the first mismatch.
 type Outcome struct {
-	Slices     int64 // slices of payloads whose result was compared
+	Slices     int64 // slices of payloads whose results were compared
 	Elements   int64 // elements that were compared
-	Iterations int64 // iterations with such a slice
+	Iterations int64 // iterations that have such a slice
 	Missing    int64 // slices that another member did not keep
 	Mismatch   *Mismatch
 }
@@ -47,7 +47,7 @@ type Mismatch struct {
 	Rank            string
 	Batch           int64
 	Operation, Link string
-	Got             string // the wrong value, and the right one
+	Got             string // the wrong value and the right value
 }
 
 func (m *Mismatch) Error() string {
@@ -60,7 +60,7 @@ func (m *Mismatch) Error() string {
 		m.Bucket, m.Rank, m.Batch, by, m.Got)
 }
 
-// key identifies an operation; all its exchanges share it.
+// key identifies an operation. All exchanges of the operation have this key.
 type key struct {
 	link      string
 	server    int // rank; -1 for a group
@@ -71,7 +71,7 @@ type key struct {
 	edges     bool
 }
 
-// operation holds the exchanges of all members of one operation.
+// operation holds the exchanges of all members that took part in one operation.
 type operation struct {
 	key
 	run     *Run
@@ -79,11 +79,11 @@ type operation struct {
 	place   checked.Place
 	ranks   []int // ranks of the members
 	members []*record.Exchange
-	answer  []column // the server's answer, once it is known
+	answer  []column // the server's answer, or nil until it is known
 }
 
 // Do recomputes every operation in the order of iterations and stops at the first mismatch. It returns an error if a
-// process sent a slice that it cannot have kept, or if a server cannot be asked.
+// process sent a slice that it cannot have kept, or if it cannot ask a server.
 func (r *Run) Do() (*Outcome, error) {
 	out := &Outcome{}
 	operations, err := r.operations()
@@ -156,7 +156,7 @@ func (r *Run) operations() (map[key]*operation, error) {
 	return operations, nil
 }
 
-// put adds the exchange of a member.
+// put adds the exchange of one member.
 func (op *operation) put(rank int, x *record.Exchange) error {
 	at := slices.Index(op.ranks, rank)
 	switch {
@@ -176,7 +176,7 @@ func (op *operation) put(rank int, x *record.Exchange) error {
 	return nil
 }
 
-// factor returns the number by which the sum of the members is multiplied.
+// factor returns the factor that turns the sum of the members into the result.
 func (op *operation) factor() float64 {
 	if op.operation == record.Average || op.operation == record.PushPull && op.run.Answers == sdk.AnswersMean {
 		return 1 / float64(len(op.members))
@@ -184,7 +184,7 @@ func (op *operation) factor() float64 {
 	return 1
 }
 
-// asks reports whether only the server knows the right answer.
+// asks reports whether only the server can compute the right answer.
 func (op *operation) asks() bool {
 	return op.operation == record.PushPull && op.run.Answers != sdk.AnswersMean && op.run.Answers != sdk.AnswersSum
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// What is right passes, whatever the operation, its shape and its rounding; and where one element of
-// the slice of one rank is wrong by more than a rounding, the outcome names it.
+// Right results pass the check, for all operations, shapes and rounding errors. If one element of a rank's slice is
+// wrong by more than rounding, the outcome names the element.
 func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 	keepers := newKeepers(4, 11)
 	rapid.Check(t, func(t *rapid.T) {
@@ -47,7 +47,7 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 			if rank != bad {
 				return
 			}
-			var offered []int // that are in the slice, and known
+			var offered []int // elements that are in the slice and known
 			if spec.Sparse {
 				first, _ := slices.BinarySearch(g.Rows, int32(place.From))
 				for row := first; row < first+min(place.Rows, len(g.Rows)); row++ {
@@ -77,7 +77,8 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 				t.Fatalf("%s of what is right: %v", o, m)
 			}
 		case m == nil:
-			// Of sparse gradients those rows are left out up to which not all were kept.
+			// A wrong element of a sparse gradient may be missed: only rows up to the end of every member's slice are
+			// compared.
 			if !spec.Sparse {
 				t.Fatalf("%s: nothing is said of element %d", o, at)
 			}
@@ -87,7 +88,7 @@ func TestAnElementThatIsWrongIsNamed(t *testing.T) {
 	})
 }
 
-// Rows of an answer that nobody pushed, or that are not in it, are found too.
+// The check finds rows in an answer that nobody pushed, and rows that an answer lacks.
 func TestRowsThatAreWrongAreNamed(t *testing.T) {
 	keepers := newKeepers(2, 3)
 	spec := tensor.BucketSpec{Sparse: true, Elements: 40, TableRows: 10, Width: 4, Capacity: 10}
@@ -120,8 +121,8 @@ func TestRowsThatAreWrongAreNamed(t *testing.T) {
 	}
 }
 
-// A server that says that it averages is not asked: what it answers always in the same wrong way is
-// found, though it would say the same of itself.
+// The check computes the mean itself if a server declares that it answers with the mean. It therefore finds an answer
+// that is always wrong in the same way, which the server itself would confirm.
 func TestAWrongAverageIsFound(t *testing.T) {
 	for _, spec := range []tensor.BucketSpec{{Elements: 9},
 		{Sparse: true, Elements: 12, TableRows: 3, Width: 4, Capacity: 3}} {
@@ -135,7 +136,7 @@ func TestAWrongAverageIsFound(t *testing.T) {
 			}
 			w.round(random, record.PushPull, 1, 0, 0, func(_ int, g *tensor.Gradient) {
 				for i := range g.Values {
-					g.Values[i] *= 1.001 // on all ranks
+					g.Values[i] *= 1.001 // the same error on all ranks
 				}
 			})
 			if m := w.check().Mismatch; m == nil || m.Rank != "trainer0" || m.Batch != 1 || m.Operation != "push-pull" {
@@ -145,27 +146,27 @@ func TestAWrongAverageIsFound(t *testing.T) {
 	}
 }
 
-// Rows are compared wherever they lie in the table, also where none is behind the place of a slice.
+// Rows are compared wherever they lie in the table, even if no pushed row comes after the start of the slice.
 func TestRowsThatLieTogetherAreCompared(t *testing.T) {
 	spec := tensor.BucketSpec{Sparse: true, Elements: 16 << 14, TableRows: 1 << 14, Width: 16, Capacity: 200}
 	w := newWorld(t, newKeepers(2, 7), 7, []tensor.BucketSpec{spec})
 	random := rand.New(rand.NewPCG(1, 1))
 	const batches = 20
 	for batch := range int64(batches) {
-		w.round(random, record.AllReduce, batch, 0, 0, nil) // of rows that are among the first
+		w.round(random, record.AllReduce, batch, 0, 0, nil) // pushes only some of the first rows
 		for rank := range w.buckets {
 			if rows := w.buckets[rank][0].Gradient.Rows; rows[len(rows)-1] > 1000 {
 				t.Fatalf("the last row is %d", rows[len(rows)-1])
 			}
 		}
 	}
-	rows := (checked.SliceBytes / 4) / 17 // of each slice
+	rows := (checked.SliceBytes / 4) / 17 // rows of each slice
 	if out := w.check(); out.Mismatch != nil || out.Elements < int64(batches*2*rows/2*16) {
 		t.Errorf("%+v", out)
 	}
 }
 
-// A long pass is kept from its beginning to its end, and the same of it on all ranks.
+// The kept slices are spread over a long pass from beginning to end. All ranks keep the same slices.
 func TestWhatIsKeptIsSpreadOverThePass(t *testing.T) {
 	keepers := newKeepers(2, 5)
 	const batches = 5000
@@ -183,7 +184,7 @@ func TestWhatIsKeptIsSpreadOverThePass(t *testing.T) {
 	}
 }
 
-// What a process cannot have kept is refused.
+// Do returns an error for an exchange that a process cannot have kept.
 func TestExchangesThatCannotBeAreRefused(t *testing.T) {
 	spec := tensor.BucketSpec{Elements: 3}
 	good := func() *record.Exchange {
@@ -215,7 +216,7 @@ func TestExchangesThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-// A server of which nobody knows what it answers is left out.
+// Do skips the answers of a server if it cannot know the right ones.
 func TestUnknownAnswersAreNotCompared(t *testing.T) {
 	x := &record.Exchange{Link: "server", Operation: record.PushPull, Sent: record.Slice{Values: make([]float32, 3)},
 		Got: record.Slice{Values: make([]float32, 3)}}

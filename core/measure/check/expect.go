@@ -14,7 +14,7 @@ import (
 // ulp is the distance between float32 numbers near 1.
 const ulp = 1.0 / (1 << 23)
 
-// column holds the right value of one element, computed from the members' values.
+// column holds the right value of one element, computed from the values of all members.
 type column struct {
 	want    float64
 	allowed float64 // largest allowed deviation
@@ -22,8 +22,8 @@ type column struct {
 	many    bool    // a partial sum may have overflowed float32
 }
 
-// sum returns the sum of the members' values in any order, times a factor. Each of the T-1 additions rounds a sum no
-// larger than the sum of the absolute values, and the result is rounded once more.
+// sum returns the sum of the members' values times a factor. The order of the sum is not known. Each of the T-1
+// additions may round a sum that is at most the sum of the absolute values. The result is rounded once more.
 func sum(values []float32, factor float64) column {
 	total, magnitude := 0.0, 0.0
 	for _, v := range values {
@@ -33,13 +33,13 @@ func sum(values []float32, factor float64) column {
 	return bounded(total*factor, magnitude*factor, len(values), magnitude > math.MaxFloat32)
 }
 
-// bounded returns a value that may deviate as much as a sum of so many summands.
+// bounded returns a value with the allowed deviation of a sum of this many summands.
 func bounded(want, magnitude float64, summands int, many bool) column {
 	return column{want: want,
 		allowed: float64(summands)*ulp*magnitude + ulp*math.Abs(want) + math.SmallestNonzeroFloat32, many: many}
 }
 
-// fits reports whether got is within the allowed deviation.
+// fits reports whether got lies within the allowed deviation.
 func (c column) fits(got float32) bool {
 	g := float64(got)
 	switch {
@@ -55,9 +55,9 @@ func (c column) fits(got float32) bool {
 
 func exactly(v float32) column { return column{want: float64(v)} }
 
-// equal reports whether all members must end with the same bits.
+// equal reports whether all members must end with bit-identical results.
 func (op *operation) equal() bool {
-	if op.link == checked.LinkHook { // the contract of hooks has its own check
+	if op.link == checked.LinkHook { // hooks have a contract and a check of their own
 		return false
 	}
 	switch op.operation {
@@ -90,7 +90,7 @@ func (op *operation) compare() (elements int, m *Mismatch, err error) {
 	return elements, nil, nil
 }
 
-// difference returns what is wrong with an element of a member, or nil.
+// difference describes the error in an element of a member. It returns nil if the element is right.
 func (op *operation) difference(member, element int, got, first float32, c column) *Mismatch {
 	switch {
 	case !c.fits(got):
@@ -108,7 +108,7 @@ func (op *operation) mismatch(member, element int, got string) *Mismatch {
 	}
 }
 
-// expected returns the right result of a member in a dense slice.
+// expected returns the right result of one member for a dense slice.
 func (op *operation) expected(member int) ([]column, error) {
 	if op.asks() {
 		return op.answered(member)
@@ -142,7 +142,7 @@ func (op *operation) expected(member int) ([]column, error) {
 	return out, nil
 }
 
-// sums fills out with the sums over all members; for a reduce-scatter, with the sums of the member's shard.
+// sums fills out with the sums over all members. For a reduce-scatter it uses only the member's shard.
 func (op *operation) sums(out []column, member int) {
 	values := make([]float32, len(op.members))
 	from, to := tensor.Shard(op.spec.Elements, len(op.members), member)
@@ -158,7 +158,7 @@ func (op *operation) sums(out []column, member int) {
 	}
 }
 
-// answered returns the server's answer, which is the same for all members.
+// answered returns the server's answer, which all members receive.
 func (op *operation) answered(member int) ([]column, error) {
 	if member > 0 && op.answer != nil {
 		return op.answer, nil
@@ -178,7 +178,8 @@ func (op *operation) answered(member int) ([]column, error) {
 	return op.answer, nil
 }
 
-// near allows for a server that combines the gradients in another order when it is asked again.
+// near returns the allowed range around a server's answer. The server may combine the gradients in another order if it
+// is asked again.
 func near(want float32, pushed [][]float32, e int) column {
 	magnitude := 0.0
 	for _, p := range pushed {

@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// rows maps the rows that an operation on sparse gradients must return to their right values.
+// rows maps the row numbers that an operation on sparse gradients must return to the right values of the rows.
 type rows map[int32][]column
 
-// compareRows is compare for sparse gradients. In the order of the slice, it compares the rows that every member
-// sent and whose results every member kept.
+// compareRows is the version of compare for sparse gradients. It goes through the rows in the order of the slice. It
+// compares only rows that every member sent and whose result every member kept.
 func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	until := op.spec.TableRows
 	for _, x := range op.members {
@@ -33,10 +33,11 @@ func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	return elements, nil, nil
 }
 
-// inSlice compares two rows by their order in a slice.
+// inSlice orders two rows as they lie in a slice.
 func (op *operation) inSlice(a, b int32) int { return op.place.After(a) - op.place.After(b) }
 
-// compareMember checks the rows before until in the result of a member.
+// compareMember checks the result of one member. It stops at the first row whose place in the slice is not before
+// until.
 func (op *operation) compareMember(member int, got *record.Slice, until int, numbers []int32,
 	want rows) (elements int, m *Mismatch) {
 	span := op.place.Span
@@ -67,7 +68,8 @@ func (op *operation) compareMember(member int, got *record.Slice, until int, num
 	return elements, nil
 }
 
-// first returns an element of the first member's result; otherwise if that member did not keep it.
+// first returns an element of the first member's result. If that member did not keep the element, first returns
+// otherwise.
 func (op *operation) first(row int32, e int, otherwise float32) float32 {
 	got := &op.members[0].Got
 	if at, ok := slices.BinarySearchFunc(got.Rows, row, op.inSlice); ok {
@@ -76,7 +78,7 @@ func (op *operation) first(row int32, e int, otherwise float32) float32 {
 	return otherwise
 }
 
-// expectedRows returns the right values of the rows before until.
+// expectedRows returns the right values of all rows whose place in the slice is before until.
 func (op *operation) expectedRows(until int) (rows, error) {
 	senders := op.members
 	if op.operation == record.Broadcast {
@@ -118,7 +120,7 @@ func sumRow(values [][]float32, factor float64) []column {
 	return out
 }
 
-// answeredRows returns the server's answers to rows, each pushed by several members. It asks for all rows in one
+// answeredRows returns the server's answers to rows, each of which several members pushed. It asks for all rows in one
 // call.
 func (op *operation) answeredRows(have map[int32][][]float32) (rows, error) {
 	numbers := slices.Sorted(maps.Keys(have))

@@ -15,7 +15,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// member is a rank's end of every link. What operations leave the test computes, from all ranks.
+// member is one rank's end of every link. The test computes the results of operations itself, from the values of all
+// ranks.
 type member struct {
 	size    int
 	promise *comm.Promise
@@ -54,7 +55,7 @@ func start(l sdk.Links, o record.Operation, batch int64, b *tensor.Bucket, root 
 	}
 }
 
-// world is ranks whose operations are carried out by plain loops.
+// world simulates ranks. Plain loops carry out their operations.
 type world struct {
 	t       interface{ Fatal(args ...any) }
 	seed    uint64
@@ -63,7 +64,7 @@ type world struct {
 	members []*member
 	links   []sdk.Links
 	buckets [][]*tensor.Bucket // by rank
-	average bool               // the server says that it averages, and nobody needs to ask it
+	average bool               // the server declares the mean, so nobody needs to ask it
 }
 
 func newWorld(t interface{ Fatal(args ...any) }, keepers []*checked.Keeper, seed uint64,
@@ -83,8 +84,7 @@ func newWorld(t interface{ Fatal(args ...any) }, keepers []*checked.Keeper, seed
 	return w
 }
 
-// round has all ranks carry out an operation on random values. spoil may change what a rank is left
-// with.
+// round makes all ranks carry out an operation on random values. spoil may change the result of a rank.
 func (w *world) round(random *rand.Rand, o record.Operation, batch int64, bucket, root int, spoil func(rank int,
 	g *tensor.Gradient)) {
 	n := len(w.members)
@@ -121,7 +121,7 @@ func (w *world) round(random *rand.Rand, o record.Operation, batch int64, bucket
 	}
 }
 
-// carryOut makes g what a rank is left with. Sums are in float32, in any but the core's order.
+// carryOut sets g to the result on one rank. It sums in float32, in an order that differs from the core's.
 func carryOut(g *tensor.Gradient, spec *tensor.BucketSpec, o record.Operation, before []tensor.Gradient,
 	rank, root int) {
 	n := len(before)
@@ -175,7 +175,7 @@ func carryOut(g *tensor.Gradient, spec *tensor.BucketSpec, o record.Operation, b
 	}
 }
 
-// check recomputes everything.
+// check recomputes all operations of the world.
 func (w *world) check() *Outcome {
 	run := &Run{Seed: w.seed, Buckets: w.specs, Servers: map[int][]int{9: nil}, Combine: mean(len(w.members))}
 	if w.average {
@@ -203,7 +203,7 @@ func (w *world) check() *Outcome {
 	return out
 }
 
-// mean is the Combine of a server that answers with the mean over so many trainers.
+// mean is the Combine function of a server that answers with the mean over this many trainers.
 func mean(trainers int) func(int, [][][]float32) ([][]float32, error) {
 	return func(_ int, pushed [][][]float32) (answers [][]float32, err error) {
 		for _, gradients := range pushed {

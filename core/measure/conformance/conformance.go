@@ -1,5 +1,5 @@
-// Package conformance checks the parts of a plugin against the contracts of their kinds. Each point is one or more
-// small runs, in which psbench's own trainer exercises the part or observes it. An error that ends a run counts as a
+// Package conformance checks the parts of a plugin against the contracts of their kinds. Each check point needs one or
+// more small runs, in which psbench's own trainer exercises or observes the part. An error that ends a run counts as a
 // fault of the part.
 package conformance
 
@@ -23,7 +23,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ErrFailed reports that a part breaks its contract; the output names the part and the point.
+// ErrFailed reports that a part breaks its contract. The output names the part and the check point.
 var ErrFailed = errors.New("the plugin does not keep the contract")
 
 // pluginName is the plugin's name in runs.
@@ -32,47 +32,47 @@ const pluginName = "checked"
 // Check holds what psbench needs to check a plugin.
 type Check struct {
 	Program []string // absolute path of the executable, then its arguments
-	Key     string   // of the parts to check; "": all
-	// Registry is the built-in registry. Configuration is the user's.
+	Key     string   // key of the parts to check; "" means all parts
+	// Registry is the built-in registry. Configuration is the user's configuration.
 	Registry      []byte
 	Configuration config.Sources
 	Catalogue     config.Catalogue
 	Run           run.Options
-	// RanksDiffer allows hooks and servers to leave ranks with different results. DenseOnly leaves out sparse
-	// gradients.
+	// RanksDiffer allows hooks and servers to leave different results on the ranks. DenseOnly omits sparse gradients.
 	RanksDiffer, DenseOnly bool
-	// Expect is the expected answer of hooks and servers, or ExpectAny; "" means the answer that they declare.
+	// Expect is the expected answer of hooks and servers. "" means the answer that they declare; ExpectAny accepts every
+	// answer.
 	Expect sdk.Answers
-	// Refused lists settings, as kind.setting=value, that the parts of that kind must refuse.
+	// Refused lists settings, as kind.setting=value, that the parts of each kind must refuse.
 	Refused []string
-	// Model reports that the configuration names the model for the data, or for a server of parameters.
+	// Model means that the configuration names the model for data, or for a server of parameters.
 	Model   bool
-	Largest int // samples in the largest batch; 0: as the points say
+	Largest int // samples in the largest batch; 0 means the size of each check point
 	Out     io.Writer
-	Width   int // screen width in columns; 0: no screen
-	// JSON writes each point as a line of JSON and measures no speed.
+	Width   int // screen width in columns; 0 means no screen
+	// JSON writes each check point as a line of JSON and skips the speed measurement.
 	JSON bool
 
 	folder       string
 	parts        []sdk.Part
-	linked       bool // the plugin serves psbench's parts, too
+	linked       bool // the plugin also serves psbench's own parts
 	kept, failed int
 	ours         []sdk.Part // psbench's own parts
 	assigned     []config.Assigned
 	refused      []refusal
 	first        error          // error of the smallest run of the part
-	needs        []string       // settings that a part cannot be tried without, as sentences
+	needs        []string       // settings that the user must give before a part can be tried, as sentences
 	unchecked    int            // number of parts whose values were not compared
 	inputs       *sdk.InputSpec // inputs of psbench's model for trials that fit the data
 	numbers      bool           // the data's targets are numbers, not classes
-	fits         string         // the plugin's own model that the data fits; "": psbench's
-	held         string         // the model that a server of parameters holds; "": none was tried yet
-	width        int            // columns of the table of a server that was tried
-	watched      *watch         // looks for leftovers of runs; nil: no check
+	fits         string         // the plugin's own model that fits the data; "" means psbench's model
+	held         string         // the model that a server of parameters holds; "" if no model was tried yet
+	width        int            // columns of the table of the server that was tried
+	watched      *watch         // looks for leftovers of runs; nil means no check
 }
 
-// Carry checks the parts one after the other and writes a line for each point. It returns ErrFailed if a part breaks
-// its contract.
+// Carry checks the parts one after the other and writes a line for each check point. It returns ErrFailed if a part
+// breaks its contract.
 func (c *Check) Carry(ctx context.Context) (err error) {
 	plugin := registry.Plugin{Name: pluginName, Command: c.Program}
 	if err := c.describe(ctx, plugin); err != nil {
@@ -118,10 +118,10 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 	return nil
 }
 
-// ranked lists the kinds that can have processes of their own; in-trainer kinds cannot.
+// ranked lists the kinds whose parts can have their own processes. In-trainer kinds cannot.
 var ranked = []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel}
 
-// describe asks the plugin for its parts. It does not count psbench's parts that the plugin serves, too.
+// describe asks the plugin for its parts. It ignores psbench's own parts, even if the plugin serves them too.
 func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error) {
 	if c.ours, err = c.Catalogue(ctx, registry.Plugin{Name: registry.Builtin}); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error
 	return err
 }
 
-// partOf returns the part of a kind and key; nil if there is none.
+// partOf returns the part of this kind and key, or nil if there is none.
 func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
 	i := slices.IndexFunc(list, func(p sdk.Part) bool { return p.Kind == kind && p.Key == key })
 	if i < 0 {
@@ -147,13 +147,13 @@ func partOf(list []sdk.Part, kind sdk.Kind, key string) *sdk.Part {
 	return &list[i]
 }
 
-// tried lists the kinds whose parts are tried.
+// tried lists the kinds whose parts are checked.
 var tried = []sdk.Kind{
 	sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindTrainer, sdk.KindModel, sdk.KindData,
 }
 
-// register writes a registry file with the plugin's parts and with psbench's parts that try them. A plugin that
-// serves psbench's parts, too, runs these itself.
+// register writes a registry file with the plugin's parts and with psbench's parts for the trials. If a plugin also
+// serves psbench's parts, the plugin runs these parts itself.
 func (c *Check) register() error {
 	program := registry.Program{Command: c.Program}
 	if c.linked {
@@ -185,7 +185,7 @@ func (c *Check) register() error {
 
 func (c *Check) file() string { return filepath.Join(c.folder, "registry.json") }
 
-// line writes a line and breaks it at the width of the screen; continuation lines are indented.
+// line writes a line and wraps it at the width of the screen. Continuation lines are indented.
 func (c *Check) line(indent int, format string, args ...any) error {
 	page := screen.Page{Width: c.Width}
 	page.Line(indent, fmt.Sprintf(format, args...))

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// dataTrials adds the trials of data, which check the batches that trainers get.
+// dataTrials adds the trials for data. They check the batches that trainers get.
 func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context) error) {
 	var whole [][]string // batches of a run with one trainer
 	var streamed bool
@@ -71,16 +71,16 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 	}
 }
 
-// reading is a run in which trainers read the data.
+// reading describes a run in which trainers read the data.
 type reading struct{ trainers, epochs, batchSize int }
 
-// alone has a single trainer.
+// alone is a run with a single trainer.
 var alone = reading{trainers: 1, epochs: 1, batchSize: 5}
 
 // ofNumbers is a criterion whose targets are numbers.
 const ofNumbers = "mse"
 
-// read makes trainers read the data, with a criterion for classes. If no model takes such targets, it uses a
+// read makes trainers read the data. It uses a criterion for classes. If no model takes such targets, read uses a
 // criterion for numbers.
 func (c *Check) read(ctx context.Context, part sdk.Part, how reading) (*result.Result, error) {
 	out, err := c.readFor(ctx, part, how)
@@ -123,7 +123,7 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 			first = err
 		}
 		if c.missing(part, err) != "" {
-			return nil, err // no other model helps
+			return nil, err // another model would not help
 		}
 	}
 	for _, model := range c.models() {
@@ -140,7 +140,7 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 		first, len(points.Inputs))
 }
 
-// fit chooses the model that fitted the data in an earlier run and reports whether there is one.
+// fit chooses the model that fitted the data in an earlier run. It returns false if there is no such model.
 func (c *Check) fit(o options) bool {
 	switch {
 	case c.fits != "":
@@ -152,7 +152,7 @@ func (c *Check) fit(o options) bool {
 	return c.fits != "" || c.inputs != nil
 }
 
-// taking returns the settings that make psbench's model for trials take the inputs.
+// taking returns settings with which psbench's model for trials takes the inputs.
 func taking(in *sdk.InputSpec) map[string]any {
 	return map[string]any{
 		"rows": in.Rows, "features": in.Features, "classes": in.Classes, "targets": in.Targets,
@@ -160,7 +160,7 @@ func taking(in *sdk.InputSpec) map[string]any {
 	}
 }
 
-// batches returns the checksums of batches that each trainer reported.
+// batches returns, for each trainer, the checksums of its batches.
 func batches(r *result.Result) (list [][]string) {
 	for _, p := range r.Processes {
 		if p.Kind == string(sdk.KindTrainer) {

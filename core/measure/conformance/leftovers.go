@@ -12,11 +12,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// watch looks for leftovers of a run: temporary files, and processes that psbench did not start.
+// watch looks for leftovers of a run: temporary files, and processes that the part has started.
 type watch struct{ folder string }
 
-// leftovers runs the part and looks for leftovers before psbench removes them. A process with this sdk reports
-// leftover goroutines itself.
+// leftovers runs the part and looks for leftovers before psbench removes them. Processes with this sdk report leftover
+// goroutines themselves.
 func (c *Check) leftovers(ctx context.Context, part sdk.Part) error {
 	folder, err := os.MkdirTemp(c.folder, "tmp")
 	if err != nil {
@@ -44,8 +44,8 @@ func (c *Check) leftovers(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// look searches, once all parts are closed, for processes that the run's own processes have started: their children,
-// and orphans, which have the same parent as the run's own processes.
+// look searches for leftover processes after all parts are closed. These are the children of the run's own processes,
+// and orphans. An orphan has the same parent as the run's own processes.
 func (w *watch) look(own []int) error {
 	parents := map[int]bool{}
 	for _, pid := range own {
@@ -71,7 +71,7 @@ func (w *watch) look(own []int) error {
 	return nil
 }
 
-// parentOf returns the parent of a process; ok is false if the process has ended.
+// parentOf returns the parent of a process. ok is false if the process has ended.
 func parentOf(pid int) (parent int, ok bool) {
 	s, ok := procfs.ReadStat(procfs.Here(), pid)
 	return s.Parent, ok && s.State != "Z"

@@ -9,14 +9,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// outcome is the result of a point.
+// outcome is the result of a check point.
 type outcome struct {
 	Kind    sdk.Kind `json:"kind"`
 	Key     string   `json:"key"`
 	Point   string   `json:"point"`
 	Outcome string   `json:"outcome"`
-	Promise string   `json:"promise"`       // what the part must keep
-	Why     string   `json:"why,omitempty"` // what is wrong, or why psbench could not check it
+	Promise string   `json:"promise"`       // what the part must guarantee
+	Why     string   `json:"why,omitempty"` // what is wrong, or why psbench could not check the promise
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 	pointUnseen = "unseen"
 )
 
-// begin announces the part that is tried from now on.
+// begin announces the part that is checked next.
 func (c *Check) begin(part sdk.Part) error {
 	if c.JSON {
 		return nil // each outcome names the part
@@ -33,7 +33,7 @@ func (c *Check) begin(part sdk.Part) error {
 	return c.line(0, "%s %s", part.Kind, part.Key)
 }
 
-// tell writes an outcome: as a line of JSON, or as text with a second line for a broken point.
+// tell writes an outcome as a line of JSON or as text. A broken promise gets a second line of text.
 func (c *Check) tell(o outcome) error {
 	if c.JSON {
 		return json.NewEncoder(c.Out).Encode(o)
@@ -58,7 +58,7 @@ func (c *Check) tell(o outcome) error {
 	return c.line(20, "  ok    %-11s %s", o.Point, o.Promise)
 }
 
-// end writes how many parts kept their contracts.
+// end writes how many parts keep their contracts.
 func (c *Check) end() error {
 	if c.JSON {
 		return nil

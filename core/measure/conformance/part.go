@@ -10,10 +10,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// trial checks one point by runs.
+// trial checks one point of a contract with runs.
 type trial struct {
 	name, promise string
-	unseen        string // why no run can show it; "" if one can
+	unseen        string // why no run can check the point; "" if a run can
 	run           func(ctx context.Context) error
 }
 
@@ -22,7 +22,7 @@ type errUnseen string
 
 func (e errUnseen) Error() string { return string(e) }
 
-// part carries out the points of a part, up to the first that the part breaks.
+// part checks all points of a part's contract. It stops at the first point that the part breaks.
 func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	if err := c.begin(part); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c *Check) part(ctx context.Context, part sdk.Part) error {
 	return c.speed(ctx, part)
 }
 
-// begun records how the smallest run of a part ends.
+// begun records how the smallest run of a part ended.
 func (c *Check) begun(ctx context.Context, part sdk.Part) error {
 	err := c.hold(ctx, part)
 	if err == nil {
@@ -77,7 +77,7 @@ func (c *Check) begun(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// needsSetting reports that a part cannot be tried until the user gives one of its settings.
+// needsSetting records that a part cannot be checked before the user gives one of its settings.
 func (c *Check) needsSetting(part sdk.Part, name string) error {
 	give := fmt.Sprintf("--set %s.%s=VALUE", part.Kind, name)
 	c.needs = append(c.needs, fmt.Sprintf("%s %s needs a value for its setting %s: give %s",
@@ -89,8 +89,8 @@ func (c *Check) needsSetting(part sdk.Part, name string) error {
 	})
 }
 
-// trials returns the trials of a part. For some points the ranks of a run check themselves; for the others the trial
-// examines the results of runs.
+// trials returns the trials of a part. The ranks of a run check some of the points themselves. For the other points a
+// trial examines the results of runs.
 func (c *Check) trials(part sdk.Part) (trials []trial) {
 	special := map[string]func(context.Context) error{
 		"settings":  func(ctx context.Context) error { return c.settings(ctx, part) },

@@ -17,13 +17,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// patience is the default time, in seconds, that a run waits for a part.
+// patience is the default timeout, in seconds, for a part to respond.
 const patience = 10
 
 // options are the options of a run, with settings by kind.
 type options map[string]any
 
-// set replaces the settings of the part of a kind; nil removes them.
+// set replaces the settings of the part of this kind. nil removes the settings.
 func (o options) set(kind sdk.Kind, settings map[string]any) {
 	if o["set"] == nil {
 		o["set"] = map[string]any{}
@@ -34,8 +34,7 @@ func (o options) set(kind sdk.Kind, settings map[string]any) {
 	}
 }
 
-// base returns the options of the smallest run that has the part, with psbench's own parts for trials in the other
-// places.
+// base returns the options of the smallest run with the part. psbench's own parts for trials take all other places.
 func (c *Check) base(part sdk.Part) (options, error) {
 	o := options{
 		"trainer": inrun.Key, "data": inrun.Key, "ntrainer": 1, "nserver": 0,
@@ -70,7 +69,7 @@ func (c *Check) base(part sdk.Part) (options, error) {
 	return o, nil
 }
 
-// serverBase chooses a server and its service.
+// serverBase chooses a server and the service that it offers.
 func (c *Check) serverBase(part sdk.Part, o options) error {
 	o["server"], o["nserver"] = part.Key, 1
 	switch part.Serves {
@@ -92,8 +91,8 @@ func (c *Check) serverBase(part sdk.Part, o options) error {
 	return nil
 }
 
-// heldModel returns the key of the model for a server of parameters: the plugin's model that worked with it, or else
-// the first one.
+// heldModel returns the key of the model for a server of parameters. This is the plugin's model that worked with the
+// server, otherwise the plugin's first model.
 func (c *Check) heldModel() (string, error) {
 	models := c.models()
 	switch {
@@ -106,7 +105,7 @@ func (c *Check) heldModel() (string, error) {
 		"choose it: serve a model, too, or psbench's own (plugins.Parts)")
 }
 
-// models returns the keys of the models that the plugin serves, its own first.
+// models returns the keys of all models that the plugin serves. The plugin's own models come first.
 func (c *Check) models() (keys []string) {
 	for _, part := range c.parts {
 		if part.Kind == sdk.KindModel {
@@ -119,7 +118,7 @@ func (c *Check) models() (keys []string) {
 	return keys
 }
 
-// hold finds a model for a server of parameters: the plugin's first model with which a run begins.
+// hold finds a model for a server of parameters: the first of the plugin's models with which a run can begin.
 func (c *Check) hold(ctx context.Context, part sdk.Part) error {
 	if part.Kind != sdk.KindServer || part.Serves != sdk.ServiceParameters || c.Model {
 		return nil
@@ -141,7 +140,7 @@ func (c *Check) hold(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// point makes ranks check a point, in one run for each number of ranks.
+// point makes ranks check a point of the contract, in one run for each number of ranks.
 func (c *Check) point(ctx context.Context, part sdk.Part, point harness.Point) error {
 	for _, ranks := range point.Sizes() {
 		if err := c.pointOf(ctx, part, point, ranks); err != nil {
@@ -172,7 +171,7 @@ func (c *Check) pointOf(ctx context.Context, part sdk.Part, point harness.Point,
 	return compare(out)
 }
 
-// samples returns the samples of the largest batch of a point.
+// samples returns the number of samples in the largest batch of a check point.
 func (c *Check) samples(point harness.Point) int {
 	n := cmp.Or(point.Samples, harness.MaxBatch)
 	if c.Largest > 0 {
@@ -188,12 +187,12 @@ func (c *Check) trying(part sdk.Part, point string) map[string]any {
 	return inrun.SettingsOf(about, point).Values()
 }
 
-// run carries out one run.
+// run executes one run.
 func (c *Check) run(ctx context.Context, o options) (*result.Result, error) {
 	return c.runWith(ctx, o, func(*config.Experiment) {})
 }
 
-// try begins a run and ends it before its first pass.
+// try starts a run and ends it before the first pass.
 func (c *Check) try(ctx context.Context, o options) error {
 	e, err := c.experiment(ctx, o)
 	if err != nil {
@@ -202,7 +201,7 @@ func (c *Check) try(ctx context.Context, o options) error {
 	return run.Try(ctx, e, c.Run)
 }
 
-// runWith is run with a change to the resolved experiment.
+// runWith executes one run after a change to the resolved experiment.
 func (c *Check) runWith(ctx context.Context, o options, change func(*config.Experiment)) (*result.Result, error) {
 	e, err := c.experiment(ctx, o)
 	if err != nil {
@@ -226,7 +225,7 @@ func (c *Check) experiment(ctx context.Context, o options) (*config.Experiment, 
 	sources := c.Configuration
 	sources.Extra = append(slices.Clone(sources.Extra), config.Layer{Origin: "check", Values: o})
 	sources.Takes = c.takes
-	if model, ok := o["model"]; ok { // the user's model serves data and servers of parameters only
+	if model, ok := o["model"]; ok { // the user's model serves only data and servers of parameters
 		sources.Over = &config.Layer{Origin: "check", Values: map[string]any{"model": model}}
 	}
 	e, err := c.resolve(ctx, sources)
@@ -236,7 +235,7 @@ func (c *Check) experiment(ctx context.Context, o options) (*config.Experiment, 
 	return e, nil
 }
 
-// resolve makes an experiment of a configuration.
+// resolve turns a configuration into an experiment.
 func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Experiment, error) {
 	merged, err := config.Merge(sources)
 	if err != nil {
@@ -253,18 +252,18 @@ func (c *Check) resolve(ctx context.Context, sources config.Sources) (*config.Ex
 	return merged.Resolve(ctx, known, c.Catalogue)
 }
 
-// configError is an error in the user's configuration, not in the part.
+// configError is an error in the user's configuration, which is no fault of the part.
 type configError struct{ error }
 
 func (e *configError) Unwrap() error { return e.error }
 
-// endsCheck reports whether an error ends the check, because no part caused it.
+// endsCheck reports whether an error must end the whole check because no part caused it.
 func endsCheck(err error) bool {
 	var config *configError
 	return errors.Is(err, monitor.ErrInterrupted) || errors.As(err, &config)
 }
 
-// compare returns an error if ranks differ in a value that must be the same on all.
+// compare returns an error if ranks differ in a value that must be equal on all ranks.
 func compare(r *result.Result) error {
 	var first *result.Process
 	for i := range r.Processes {

@@ -27,8 +27,8 @@ type refusal struct {
 	value any
 }
 
-// takeSettings reads the user's settings. Each must belong to a part that is tried, or to one of psbench's own parts
-// that may try it.
+// takeSettings reads the user's settings. Each setting must belong to a checked part, or to one of psbench's own parts
+// in the trials.
 func (c *Check) takeSettings() error {
 	merged, err := config.Merge(c.Configuration)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Check) takeSettings() error {
 	c.assigned = merged.Assigned()
 	for _, a := range c.assigned {
 		if err := c.known(a.Label, a.Kind, a.Name, slices.Concat(c.parts, c.ours)); err != nil && !c.Model {
-			return err // a model of the user's may have it
+			return err // a model of the user may have this setting
 		}
 	}
 	for _, text := range c.Refused {
@@ -52,7 +52,7 @@ func (c *Check) takeSettings() error {
 			r.value = value
 		}
 		if err := c.known("--refuses "+quote.Word(kind+"."+name), r.kind, r.name, c.parts); err != nil && near(err) {
-			return err // parts must refuse any other name
+			return err // parts must refuse any unknown name
 		}
 		c.refused = append(c.refused, r)
 	}
@@ -81,7 +81,7 @@ func (c *Check) known(label string, kind sdk.Kind, name string, parts []sdk.Part
 		label, of, quote.String(name)), spelling.Nearest(name, names)}
 }
 
-// unknownSetting reports a setting that no part has, and a similar name if there is one.
+// unknownSetting reports a setting that no part has. It names a similar setting if there is one.
 type unknownSetting struct{ text, near string }
 
 func (e *unknownSetting) Error() string {
@@ -100,8 +100,8 @@ func hasSetting(part sdk.Part, name string) bool {
 	return slices.ContainsFunc(part.Settings, func(s sdk.Setting) bool { return s.Name == name })
 }
 
-// takes reports whether a part gets a setting of the user's. A part of psbench's own gets it only if no part of the
-// plugin of that kind has it.
+// takes reports whether a part gets a setting from the user. One of psbench's own parts gets it only if no part of the
+// same kind in the plugin has it.
 func (c *Check) takes(part sdk.Part, name string) bool {
 	own := func(p sdk.Part) bool { return p.Kind == part.Kind && hasSetting(p, name) }
 	switch {
@@ -113,8 +113,8 @@ func (c *Check) takes(part sdk.Part, name string) bool {
 	return !slices.ContainsFunc(c.parts, own)
 }
 
-// refusalsOf returns the user's refusals for a part. If only some parts of a kind have a setting, only those must
-// refuse it.
+// refusalsOf returns the settings that the user expects a part to refuse. If only some parts of a kind have a setting,
+// only those parts must refuse it.
 func (c *Check) refusalsOf(part sdk.Part) (list []refusal) {
 	for _, r := range c.refused {
 		others := func(p sdk.Part) bool { return p.Kind == part.Kind && hasSetting(p, r.name) }
@@ -125,8 +125,8 @@ func (c *Check) refusalsOf(part sdk.Part) (list []refusal) {
 	return list
 }
 
-// missing returns the setting that the part cannot be tried without. Its default is empty, the user gave no value,
-// and the error of the smallest run names it.
+// missing returns the name of a required setting that the user did not give. Its default is empty, and the error of the
+// smallest run names it.
 func (c *Check) missing(part sdk.Part, err error) (name string) {
 	if err == nil {
 		return ""
@@ -143,11 +143,11 @@ func (c *Check) missing(part sdk.Part, err error) (name string) {
 	return ""
 }
 
-// empty lists the defaults, as JSON, that may stand for a required value.
+// empty lists the default values, as JSON, that a required setting may have.
 var empty = []string{`""`, "0", "0.0", "[]", "{}", "null"}
 
-// settings builds the part with settings that it must refuse. psbench refuses most of them before a run, so they are
-// put into a resolved experiment.
+// settings builds the part with settings that it must refuse. psbench itself refuses most of them before a run, so
+// settings puts them into an already resolved experiment.
 func (c *Check) settings(ctx context.Context, part sdk.Part) error {
 	if c.first != nil { // another point reports it
 		return errUnseen("a run with the right settings fails, too")
@@ -164,7 +164,8 @@ func (c *Check) settings(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// refuses returns an error unless a run with that value of the setting fails. The death of a process is no refusal.
+// refuses returns an error if a run succeeds with this value of the setting. The death of a process does not count as a
+// refusal.
 func (c *Check) refuses(ctx context.Context, part sdk.Part, name string, value any) error {
 	o, err := c.smallestOptions(part)
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *Check) refuses(ctx context.Context, part sdk.Part, name string, value a
 	_, err = c.runWith(ctx, o, func(e *config.Experiment) {
 		p := e.Parts[part.Kind]
 		settings := map[string]any{}
-		_ = json.Unmarshal(p.Settings, &settings) // psbench wrote them
+		_ = json.Unmarshal(p.Settings, &settings) // psbench wrote these settings
 		settings[name] = value
 		p.Settings, _ = json.Marshal(settings)
 		shown, _ = json.Marshal(map[string]any{name: value})
@@ -192,7 +193,7 @@ func (c *Check) refuses(ctx context.Context, part sdk.Part, name string, value a
 	return nil
 }
 
-// smallest carries out the smallest run that has the part.
+// smallest executes the smallest run with the part.
 func (c *Check) smallest(ctx context.Context, part sdk.Part) (*result.Result, error) {
 	if part.Kind == sdk.KindData {
 		return c.read(ctx, part, alone)

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// builtin returns psbench's own part of the kind, for the comparison. For data, it returns one that makes inputs for
-// the same model.
+// builtin returns the key of psbench's own part of the same kind, for a comparison. For data, this part makes inputs
+// for the same model.
 func (c *Check) builtin(part sdk.Part) string {
 	switch part.Kind {
 	case sdk.KindServer:
@@ -43,8 +43,8 @@ func (c *Check) builtin(part sdk.Part) string {
 	return "DummyModel"
 }
 
-// speed writes the time of an iteration with the part and with psbench's own part of its kind. The line of a
-// part that cannot train as it is has no times. A part whose process dies has failed.
+// speed writes the time of an iteration with the part and with psbench's own part of the same kind. If the part cannot
+// train as it is, the line has no times. If the part's process dies, the part has failed.
 func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	theirs, err := c.iterationMS(ctx, part, part.Key)
 	if errors.Is(err, monitor.ErrInterrupted) {
@@ -65,7 +65,7 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	if errors.Is(err, monitor.ErrInterrupted) {
 		return err
 	}
-	if err != nil { // settings that psbench's part lacks
+	if err != nil { // the error may name settings that psbench's part lacks
 		return c.line(20, "        %-11s %.3g ms an iteration", "speed", theirs)
 	}
 	if err := c.line(20, "        %-11s %.3g ms an iteration; %.3g ms with psbench's %s",
@@ -75,13 +75,13 @@ func (c *Check) speed(ctx context.Context, part sdk.Part) error {
 	return c.warnSlow(ctx, part, theirs/own)
 }
 
-// slow is the slowdown against psbench's own hook or server that psbench accepts without a warning.
+// slow is the largest slowdown without a warning, relative to psbench's own hook or server.
 const slow = 5
 
-// slowRounds is the number of measurements of a slowdown; the median counts.
+// slowRounds is the number of measurements of a slowdown. The median counts.
 const slowRounds = 3
 
-// warnSlow measures a slow part again and warns if it stays slow.
+// warnSlow measures a slow part again. It warns if the part is still slow.
 func (c *Check) warnSlow(ctx context.Context, part sdk.Part, first float64) error {
 	ratios := []float64{first}
 	for len(ratios) < slowRounds {
@@ -103,13 +103,13 @@ func (c *Check) warnSlow(ctx context.Context, part sdk.Part, first float64) erro
 	return nil
 }
 
-// slowness returns the median slowdown, and whether it deserves a warning.
+// slowness returns the median slowdown. warns is true if the median deserves a warning.
 func slowness(ratios []float64) (median float64, warns bool) {
 	median = numeral.Median(ratios)
 	return median, median > slow
 }
 
-// interrupted returns an error that ends the whole check, not only a measurement; nil otherwise.
+// interrupted returns the error if it ends the whole check and not only a measurement. Otherwise it returns nil.
 func interrupted(err error) error {
 	if errors.Is(err, monitor.ErrInterrupted) {
 		return err
@@ -117,7 +117,7 @@ func interrupted(err error) error {
 	return nil
 }
 
-// iterationMS returns the mean time of an iteration of a small training, in ms, with the part of this key.
+// iterationMS returns the mean time of an iteration, in ms, in a small training run with the part of this key.
 func (c *Check) iterationMS(ctx context.Context, part sdk.Part, key string) (float64, error) {
 	const iterations = 50
 	o, err := c.training(part, key)
@@ -136,7 +136,7 @@ func (c *Check) iterationMS(ctx context.Context, part sdk.Part, key string) (flo
 	return 1000 * out.Throughput.Seconds / iterations, nil
 }
 
-// training returns the options of a training that measures the part with this key.
+// training returns the options of a training run that measures the part with this key.
 func (c *Check) training(part sdk.Part, measured string) (options, error) {
 	o, err := c.base(part)
 	if err != nil {

@@ -2,7 +2,7 @@ package conformance
 
 import "testing"
 
-// A part is slow where most rounds say so: one round alone may be that of a busy machine.
+// A part counts as slow if most rounds are slow. A single slow round may come from a busy machine.
 func TestSlowness(t *testing.T) {
 	for name, c := range map[string]struct {
 		ratios []float64

@@ -22,7 +22,7 @@ func (c *Check) trainerBase(part sdk.Part, o options) error {
 	o["model"], o["create_criterion"] = "mlp", "cel"
 	o.set(sdk.KindModel, map[string]any{"sizes": []int{8, 4}})
 	switch part.Needs {
-	case sdk.ServiceGradients: // its hook joins the group and the server and may reduce by either
+	case sdk.ServiceGradients: // its hook joins both the group and the server, and may use either to reduce
 		o["server"], o["nserver"], o["ddp_hook"] = "average", 1, "sparse_rpc"
 	case sdk.ServiceTables:
 		o["server"], o["nserver"] = "embedding", 2
@@ -34,7 +34,7 @@ func (c *Check) trainerBase(part sdk.Part, o options) error {
 	return nil
 }
 
-// The length of a pass in iterations: more than an epoch of data for trials, or less.
+// The length of a pass in iterations. Trials use more than one epoch of data, or less.
 const (
 	longer  = 6
 	shorter = 3
@@ -46,7 +46,7 @@ type pass struct {
 	warmUp               bool
 }
 
-// trainerTrials adds the trials of a trainer, which examine the results of its runs.
+// trainerTrials adds the trials of a trainer. They examine the results of the trainer's runs.
 func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Context) error) {
 	runs := map[pass]*result.Result{} // successful runs
 	train := func(ctx context.Context, p pass) (*result.Result, error) {
@@ -80,7 +80,7 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 	trials["reset"] = func(ctx context.Context) error {
 		p := several
 		if part.Needs == sdk.ServiceTables {
-			p.trainers = 1 // with several trainers, chance decides which steps a row first
+			p.trainers = 1 // with several trainers, chance decides which of them steps a row first
 		}
 		first, err := train(ctx, p)
 		if err != nil {
@@ -123,7 +123,7 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 	}
 }
 
-// train carries out a run of the trainer.
+// train executes a run of the trainer.
 func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Result, error) {
 	o, err := c.base(part)
 	if err != nil {
@@ -142,8 +142,8 @@ func (c *Check) train(ctx context.Context, part sdk.Part, p pass) (*result.Resul
 }
 
 // order checks the order of calls in two runs, one for model and criterion and one for the hook. psbench's parts for
-// trials end a run on a call out of order. They run in companions, where the trainer cannot use the hook's links. A
-// trainer that reduces over those links may fail in the second run, so there only calls out of order count.
+// trials end a run at the first call out of order. They run in companions, where the trainer cannot use the hook's
+// links. A trainer that needs these links may fail in the second run, so this run reports only calls out of order.
 func (c *Check) order(ctx context.Context, part sdk.Part) error {
 	watching := map[string]string{"model": inrun.OrderedKey, "create_criterion": inrun.OrderedKey}
 	err := c.ordered(ctx, part, watching, "model,criterion")
@@ -161,7 +161,8 @@ func (c *Check) order(ctx context.Context, part sdk.Part) error {
 	return nil
 }
 
-// ordered carries out a run with parts that end it on a call out of order; watching maps options to their keys.
+// ordered executes a run with parts that end the run at a call out of order. watching maps options to the keys of these
+// parts.
 func (c *Check) ordered(ctx context.Context, part sdk.Part, watching map[string]string, isolate string) error {
 	o, err := c.base(part)
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *Check) ordered(ctx context.Context, part sdk.Part, watching map[string]
 	return err
 }
 
-// checkLosses returns an error if the losses of a pass are wrong.
+// checkLosses returns an error if a pass has wrong losses.
 func checkLosses(out *result.Result, p pass) error {
 	for rank, list := range out.Losses {
 		if len(list) != p.iterations {

@@ -26,7 +26,7 @@ func (c *Check) answers(part sdk.Part) sdk.Answers {
 	return c.Expect
 }
 
-// reduces reports whether a part leaves gradients with expected values.
+// reduces reports whether a part is expected to leave certain values in gradients.
 func reduces(part sdk.Part) bool {
 	return part.Kind == sdk.KindHook || part.Kind == sdk.KindServer && part.Serves == sdk.ServiceGradients
 }
@@ -54,8 +54,8 @@ func (c *Check) checkExpect() error {
 	return nil
 }
 
-// valuesTrial adds a trial that explains why no value is compared. For a part with a known answer, ranks compare
-// every element instead.
+// valuesTrial adds a trial that explains why no values are compared. If the answer of a part is known, no trial is
+// needed, because ranks compare every element.
 func (c *Check) valuesTrial(part sdk.Part, trials map[string]func(context.Context) error) {
 	part.Answers = c.answers(part)
 	if part.Answerer() != nil {
@@ -76,21 +76,21 @@ func (c *Check) valuesTrial(part sdk.Part, trials map[string]func(context.Contex
 	}
 }
 
-// askedPromise is the promise that psbench checks where a part tells its own answers.
+// askedPromise is the promise that psbench checks if a part states its own answers.
 const askedPromise = "every element is what the part itself says that it answers, the first and the last of a " +
 	"bucket too: of 1, 17 and 1,000,003 elements and of rows, for 3 trainers"
 
-// asks reports whether the part itself must tell its answers. A part in Go may be an sdk.Answerer; a part in another
-// language declares that it tells them. An elementwise server that declares nothing computes its answers and is not
-// asked.
+// asks reports whether the part itself must state its answers. A part in Go may implement sdk.Answerer. A part in
+// another language declares that it states them. An elementwise server without a declaration computes its answers, and
+// psbench does not ask it.
 func (c *Check) asks(part sdk.Part) bool {
 	part.Answers = c.answers(part)
 	own := part.Answers == sdk.AnswersOwn
 	return part.Answerer() == nil && c.Expect != ExpectAny && (own || !part.Protocol && part.Timing == 0)
 }
 
-// asked compares every element with the answer that the part itself computes, in rounds of psbench comm. The part's
-// plugin runs the measuring processes. The error is silent if the part does not tell its answers.
+// asked compares every element with the answer that the part itself computes. It uses rounds of psbench comm, measured
+// by processes of the part's plugin. If the part does not state its answers, asked returns the error silent.
 func (c *Check) asked(ctx context.Context, part sdk.Part, silent error) error {
 	for _, sparse := range []bool{false, true} {
 		if sparse && c.DenseOnly {
@@ -130,7 +130,7 @@ func (c *Check) asked(ctx context.Context, part sdk.Part, silent error) error {
 	return nil
 }
 
-// askingPlan returns a plan of a few rounds in which a hook or a server is asked for its answers.
+// askingPlan returns a plan with a few rounds, in which psbench asks a hook or a server for its answers.
 func askingPlan(part sdk.Part, e *config.Experiment, sparse bool) *micro.Plan {
 	const width = 97
 	p := &micro.Plan{

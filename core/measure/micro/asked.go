@@ -8,12 +8,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// This file decides which part tells the expected answers of a server and results of a hook, and which processes ask
-// them.
+// This file decides which part states the expected answers of a server and the expected results of a hook. It also
+// decides which processes ask that part.
 
-// measuring returns the plugin of the processes that measure. The hook's plugin contains the hook. The server's
-// plugin can compute the server's answers, and is preferred for that if it contains the hook as well. A part that
-// speaks the protocol runs in a companion, so psbench's own plugin measures it.
+// measuring returns the plugin of the measuring processes. The hook's plugin contains the hook. The server's plugin can
+// compute the server's answers; it is preferred for this if it also contains the hook. A part that speaks the protocol
+// runs in a companion, so psbench's own plugin measures it.
 func (p *Plan) measuring() registry.Plugin {
 	asks := p.Expect == Part && p.serves() && !p.Server.Protocol
 	switch {
@@ -38,7 +38,7 @@ func (p *Plan) asksServer() bool {
 	return p.Expect == Part && p.serves() && canSay(p.Server) && asks
 }
 
-// canSay reports whether a part can tell its own answers. A part that speaks the protocol must declare that it can.
+// canSay reports whether a part can state its own answers. A part that speaks the protocol must declare that it can.
 func canSay(part config.Part) bool { return !part.Protocol || part.Answers == sdk.AnswersOwn }
 
 // hookExpect returns the values that the measuring processes expect from the hook.
@@ -57,7 +57,7 @@ func (p *Plan) serverExpect() Expect {
 	return p.Expect
 }
 
-// unchecked explains why no value of a cell is compared; "" if the plan gives no reason.
+// unchecked explains why the values of a cell are not compared. It returns "" if the plan gives no reason.
 func (p *Plan) unchecked(c cell) string {
 	switch o := c.operation; {
 	case o.Served && p.Expect == Any, o.Hooked && p.HookExpect == Any:

@@ -8,10 +8,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Given marks the values of a plan that the user set. An experiment decides the others.
+// Given marks the values of a plan that the user set. The experiment decides all others.
 type Given struct{ ServerPlace, Expect bool }
 
-// Take makes the plan measure the parts of an experiment, in its world.
+// Take makes the plan measure the parts of an experiment in the experiment's world.
 func (p *Plan) Take(exp *config.Experiment, given Given) error {
 	if exp.Service != sdk.ServiceGradients {
 		return fmt.Errorf(
@@ -29,7 +29,7 @@ func (p *Plan) Take(exp *config.Experiment, given Given) error {
 		switch {
 		case p.Hook.Answers == sdk.AnswersAs("rpc"):
 			p.HookExpect = p.Expect
-		case p.HookLinks.Server && p.Expect != Mean: // another server changes what the hook leaves
+		case p.HookLinks.Server && p.Expect != Mean: // another server changes the result of the hook
 			p.HookExpect = Part
 		}
 	}
@@ -40,8 +40,8 @@ func (p *Plan) Take(exp *config.Experiment, given Given) error {
 	return nil
 }
 
-// expected returns the answer that a part of another plugin declares. Without a declaration it returns Part, so the
-// part is asked: a server may be a median. For a part of psbench's own it returns builtin.
+// expected returns the answer that a part from another plugin declares. Without a declaration it returns Part, so that
+// the part is asked: a server may compute a median, for example. For psbench's own parts it returns builtin.
 func expected(part config.Part, builtin Expect) Expect {
 	switch {
 	case part.Key == "" || part.Plugin.Name == registry.Builtin:

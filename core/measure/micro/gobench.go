@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/internal/bytesize"
 )
 
-// GoBench writes r in the Go benchmark format, one line per turn of a row. A line has the median latency as ns/op,
-// then p95, the minimum and the values derived from the median. A VOID line replaces each void row. The key verified
-// holds for the lines below it.
+// GoBench writes r in the Go benchmark format, with one line for each turn of a row. A line has the median latency as
+// ns/op, then p95, the minimum, and values derived from the median. A void row has a VOID line instead. The key
+// verified holds for all lines below it.
 func GoBench(w io.Writer, r *Result) error {
 	out := new(bytes.Buffer)
 	e := r.Environment

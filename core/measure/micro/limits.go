@@ -19,17 +19,17 @@ const (
 	tcpBothWays = "loopback TCP, both ways"
 )
 
-// How long each limit is measured, once before the rows and once after them.
+// How long each limit is measured. Each limit is measured once before the rows and once after them.
 const (
 	copyTime     = 30 * time.Millisecond
 	loopbackTime = 150 * time.Millisecond
 )
 
-// limitSamples holds the measured rates of each limit, in GB/s; the Limit keys have no rate.
+// limitSamples holds the measured rates of each limit, in GB/s. The Limit keys have no rate themselves.
 type limitSamples map[Limit][]float64
 
-// measureLimits adds a sample to each limit. It measures the core's host, so the limits do not apply to rows of
-// other hosts.
+// measureLimits measures each limit once more. It measures the core's host, so the limits do not apply to rows of other
+// hosts.
 func (s *session) measureLimits(ctx context.Context) error {
 	if len(cluster.AtCore(s.all)) < len(s.all) {
 		return nil
@@ -55,8 +55,8 @@ func (s *session) measureLinks(ctx context.Context) {
 	}
 }
 
-// limits lists the limits to measure: copies at the footprint of every size, by one core and by all cores, and
-// loopback TCP.
+// limits lists the limits to measure. These are copies at the footprint of every size, by one core and by all cores,
+// and loopback TCP.
 func (p *Plan) limits() []Limit {
 	var all []Limit
 	cores := limits.Cores()
@@ -79,8 +79,8 @@ func (p *Plan) limits() []Limit {
 	return append(all, Limit{Name: tcpOneWay, Connections: trainers}, Limit{Name: tcpBothWays, Connections: trainers})
 }
 
-// footprint returns the memory, in bytes, that an operation on buckets of a size touches: the buckets of all
-// trainers. Copies need at least some cache lines per core.
+// footprint returns the memory, in bytes, that an operation on buckets of this size touches: the buckets of all
+// trainers. Copies need a minimum number of cache lines per core.
 func (p *Plan) footprint(size int) int { return max(p.World.Trainers*size, 256*limits.Cores()) }
 
 func (l Limit) measure() (float64, error) {
@@ -92,7 +92,7 @@ func (l Limit) measure() (float64, error) {
 	}
 }
 
-// addLimits adds the measured limits, and the share of a limit that each row reaches.
+// addLimits adds the measured limits to the result. It also sets the share of its limit that each row reaches.
 func (r *Result) addLimits(samples limitSamples) {
 	if len(samples) == 0 {
 		return
@@ -110,8 +110,9 @@ func (r *Result) addLimits(samples limitSamples) {
 	}
 }
 
-// addShare compares a row with its limit, on one host only. On shm the limit is memcpy by all cores, for bytes read
-// plus bytes written. Elsewhere it is loopback TCP, for the bytes that all ranks receive.
+// addShare compares a row with its limit, for rows on one host only. On shm the limit is memcpy by all cores, and the
+// row counts bytes read plus bytes written. On other transports the limit is loopback TCP, and the row counts the bytes
+// that all ranks receive.
 func (r *Result) addShare(row *Row) {
 	if row.across {
 		return
@@ -132,7 +133,7 @@ func (r *Result) addShare(row *Row) {
 	}
 }
 
-// shareOf records the share of a limit that the row reaches.
+// shareOf sets the share of limit l that the row reaches.
 func (r *Row) shareOf(l Limit) {
 	reached, cost := rate(r.volume.Received, r.P50US), 1.0
 	if r.Mapped {
@@ -143,7 +144,7 @@ func (r *Row) shareOf(l Limit) {
 	}
 }
 
-// shareAgain recomputes the share of a recorded row from the limit in the row.
+// shareAgain recomputes the share of a recorded row. It uses the limit that the row names.
 func (r *Result) shareAgain(row *Row) {
 	for _, l := range r.Limits {
 		if l.String() == row.ShareOf {

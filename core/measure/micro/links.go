@@ -19,7 +19,7 @@ func (w *ranks) links(p *Plan) []result.Links {
 	return joined.List()
 }
 
-// together groups the trainers of a server; each list pushes as one.
+// together groups the trainers of a server. The trainers in each group push as one.
 func (w *ranks) together(p *Plan, server *process) [][]*process {
 	var trainers []*process
 	for _, rank := range p.World.TrainersOf(server.rank) {
@@ -28,7 +28,7 @@ func (w *ranks) together(p *Plan, server *process) [][]*process {
 	return cluster.Together(server, trainers, p.Aggregate)
 }
 
-// checkTogether returns an error if trainers that should push as one cannot.
+// checkTogether returns an error if trainers that should push as one cannot do so.
 func (s *session) checkTogether() error {
 	if !s.plan.Aggregate {
 		return nil

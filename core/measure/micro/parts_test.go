@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// A server and a hook that speak the protocol are in companions of psbench's own processes, which are
-// told of them and of the hook's links alone.
+// A server and a hook that speak the protocol run in companions of psbench's own processes. Each of these processes
+// gets the address of its companion and only those links that the hook declares.
 func TestPartsBesideThoseThatMeasure(t *testing.T) {
 	theirs := registry.Plugin{Name: "theirs", Command: []string{"theirs"}}
 	p := &Plan{

@@ -7,9 +7,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// place returns where the processes run on these hosts. The core's host comes first unless the core is apart;
-// without any hosts all processes run on this one. The ranks of every transport run at the same places, so the
-// result records them once.
+// place returns where the processes run on the given hosts. The core's host comes first, unless the core is apart.
+// Without any hosts, all processes run on this host. The ranks of every transport run at the same places, so the result
+// records these places once.
 func (s *session) place(hosts []placement.Host, apart bool) (*placement.Layout, error) {
 	if len(hosts) == 0 {
 		hosts = []placement.Host{placement.Here("", 0)}
@@ -45,7 +45,7 @@ func (s *session) place(hosts []placement.Host, apart bool) (*placement.Layout, 
 	return &layout, nil
 }
 
-// choose picks the fastest transport between the hosts for ranks whose transport the user left open.
+// choose selects the fastest transport between the hosts if the user did not choose a transport.
 func (s *session) choose() {
 	if w := s.ranks[0]; len(s.plan.Fabrics) == 0 && w.across() {
 		w.fabric = fabric.DefaultAcross()

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/bench"
 )
 
-// hostsOf are hosts of these names, with four cores each.
+// hostsOf returns hosts with these names and four cores each.
 func hostsOf(names ...string) (hosts []placement.Host) {
 	for _, name := range names {
 		cores := []machine.CPUs{{0}, {1}, {2}, {3}}
@@ -21,7 +21,7 @@ func hostsOf(names ...string) (hosts []placement.Host) {
 	return hosts
 }
 
-// placesOf has the host of each process: "node1 trainer0, node1 server2, node2 trainer1".
+// placesOf lists the host of each process: "node1 trainer0, node1 server2, node2 trainer1".
 func placesOf(l *placement.Layout) string {
 	var places []string
 	for _, p := range l.Processes {
@@ -31,7 +31,7 @@ func placesOf(l *placement.Layout) string {
 	return strings.Join(places, ", ")
 }
 
-// The processes of every transport run where those of the others do, and the result says where that is.
+// The processes of all transports run at the same places. The result records these places.
 func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		trainers, servers int
@@ -71,7 +71,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// On one host, where nothing is pinned, there is nothing to tell; a server of its own host there is refused.
+// If all processes run unpinned on the core's host, the result records no places. A server cannot have its own host if
+// there is only one.
 func TestPlaceOnOneHost(t *testing.T) {
 	p := planOf(2, 1, bench.PushPull)
 	s := newSession(p)
@@ -97,7 +98,7 @@ func TestPlaceOnOneHost(t *testing.T) {
 	}
 }
 
-// A part that speaks the protocol is beside the process that calls it.
+// A part that speaks the protocol runs on the same host as the process that calls it.
 func TestPlaceOfParts(t *testing.T) {
 	p := planOf(2, 1, bench.PushPull)
 	p.Server = config.Part{Key: "mine", Protocol: true, Plugin: registry.Plugin{Name: "mine"}}

@@ -20,17 +20,17 @@ import (
 // Mode describes the contents of the gradients.
 type Mode string
 
-// Fresh gradients are written again before each round, and each round is verified. Warm gradients are zeros that
-// pass through the rounds back to back, after one verified fresh round.
+// Fresh gradients are written again before each round, and each round is verified. Warm gradients are zeros that stay
+// in place over consecutive rounds, after one verified fresh round.
 const (
 	Fresh Mode = "fresh"
 	Warm  Mode = "warm"
 )
 
-// Place is the memory that holds the gradients.
+// Place says in which memory the gradients lie.
 type Place string
 
-// InPlace gradients live in the transport's own memory. Copied gradients live on the heap of their process.
+// InPlace gradients lie in the transport's own memory. Copied gradients lie on the heap of their process.
 const (
 	InPlace Place = "inplace"
 	Copied  Place = "copy"
@@ -39,10 +39,10 @@ const (
 // Places lists all places.
 var Places = []Place{InPlace, Copied}
 
-// Expect names the expected answer of a server or result of a hook.
+// Expect names the expected answer of a server, or the expected result of a hook.
 type Expect string
 
-// The expected answers. For Part, the server or the hook itself computes the answer in the measuring processes. Any
+// The expected answers. Part means that the server or the hook computes the answer in the measuring processes. Any
 // accepts every answer.
 const (
 	Mean Expect = "mean"
@@ -54,50 +54,50 @@ const (
 // Expects lists all answers.
 var Expects = []Expect{Mean, Sum, Part, Any}
 
-// Plan says what to measure: one row for each operation, mode, place, size and transport.
+// Plan describes what to measure. Each operation, mode, place, size and transport has one row.
 type Plan struct {
 	Operations []*bench.Operation
-	Fabrics    []*fabric.Fabric // if empty, the fastest that joins the hosts
+	Fabrics    []*fabric.Fabric // empty means the fastest that joins the hosts
 	Modes      []Mode
 	Places     []Place
 	Sizes      []int // bucket sizes in bytes
 
-	// Sparse makes every bucket a table with rows of Width elements. Each rank pushes the share Density of the rows
-	// in a round.
+	// Sparse makes every bucket a table whose rows have Width elements. Each rank pushes the share Density of the rows
+	// in every round.
 	Sparse  bool
 	Width   int
 	Density float64
 
 	World       config.World
 	ServerPlace placement.Policy
-	Affinity    placement.Affinity // "" is none
-	Aggregate   bool               // trainers on a host other than the server's push as one
+	Affinity    placement.Affinity // "" means none
+	Aggregate   bool               // trainers that share a host, but not the server's host, push as one
 	Server      config.Part        // the server of push-pull
-	Expect      Expect             // the answer of the server
+	Expect      Expect             // the expected answer of the server
 
 	Hook       config.Part // the hook of the hook operation
 	HookLinks  registry.Links
 	HookExpect Expect
 	Seed       uint64
 
-	// Rounds is the number of rounds of a row; 0 means as many as fit into Seconds. Repeat is the number of turns
-	// that share them.
+	// Rounds is the number of rounds of a row; 0 means as many rounds as fit into Seconds. Repeat is the number of
+	// turns that share the rounds.
 	Rounds  int
 	Seconds float64
 	Repeat  int
 
-	Limits  bool // measure the machine's limits too
+	Limits  bool // also measure the machine's limits
 	Timeout time.Duration
-	Listen  string // IP address, for transports that use one
-	// ListenName is the address as the user gave it, for example in --listen; "" if the user gave none.
+	Listen  string // IP address for transports that need one
+	// ListenName is the address as the user gave it, for example in --listen. It is "" if the user gave no address.
 	ListenName string
-	// Warnings describe how psbench was started.
+	// Warnings holds warnings about how psbench was started.
 	Warnings []string
 	// InsecureNetwork disables TLS on links between hosts.
 	InsecureNetwork bool
 }
 
-// Bounds of what a user can ask for.
+// Limits on the values that a user can ask for.
 const (
 	maxRounds  = 1_000_000
 	maxSeconds = 3600
@@ -105,7 +105,8 @@ const (
 	maxWidth   = 1 << 20
 )
 
-// Check returns an error that describes what is wrong with the plan, in the words of the command line.
+// Check returns an error that describes what is wrong with the plan. The error uses the names of the command line's
+// flags.
 func (p *Plan) Check() error {
 	switch {
 	case p.Width < 1 || p.Width > maxWidth:
@@ -161,7 +162,7 @@ func (p *Plan) checkSizes() error {
 	return nil
 }
 
-// some reports whether any operation of the plan satisfies such.
+// some reports whether such is true for at least one operation of the plan.
 func (p *Plan) some(such func(*bench.Operation) bool) bool {
 	return slices.ContainsFunc(p.Operations, such)
 }
@@ -174,7 +175,7 @@ func hooked(o *bench.Operation) bool     { return o.Hooked }
 func collective(o *bench.Operation) bool { return !o.Served && !o.Hooked }
 func moving(o *bench.Operation) bool     { return !o.Empty }
 
-// buckets returns the buckets of every rank, one per size; none if no operation moves a bucket.
+// buckets returns the buckets of every rank, one for each size. It returns none if no operation moves a bucket.
 func (p *Plan) buckets() []tensor.BucketSpec {
 	if !p.some(moving) {
 		return nil
@@ -190,13 +191,13 @@ func (p *Plan) buckets() []tensor.BucketSpec {
 	return specs
 }
 
-// cell is what each transport measures as one row.
+// cell is one row of the measurement, which each transport measures.
 type cell struct {
 	operation *bench.Operation
 	mode      Mode
 	place     Place
 	bucket    int
-	size      int // in bytes; 0 where no bucket moves
+	size      int // in bytes; 0 if the operation moves no bucket
 }
 
 // cells lists the rows that each transport measures, in order.
@@ -225,7 +226,7 @@ func (c cell) String() string {
 	return fmt.Sprintf("%s of %s, %s, %s", c.operation.Name, bytesize.Format(c.size), c.mode, c.place)
 }
 
-// How psbench chooses the number of rounds if the user gives a time: a pilot, which is not recorded, shows how many
+// The choice of the number of rounds if the user gives a time. A pilot, which is not recorded, shows how many rounds
 // fit.
 const (
 	pilotRounds = 5
@@ -233,7 +234,7 @@ const (
 	mostRounds  = 3000
 )
 
-// turnRounds returns the number of rounds in each turn of a row, if one round takes this long with its overhead.
+// turnRounds returns the number of rounds in each turn of a row. round is the duration of one round with its overhead.
 func (p *Plan) turnRounds(round time.Duration) int {
 	rounds := p.Rounds
 	if rounds == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// fabricsOf are the fabrics of these names.
+// fabricsOf returns the fabrics with these names.
 func fabricsOf(names ...string) []*fabric.Fabric {
 	var out []*fabric.Fabric
 	for _, name := range names {
@@ -33,10 +33,10 @@ func fabricsOf(names ...string) []*fabric.Fabric {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// measured are an operation with a server, two collectives and one that moves nothing.
+// measured lists an operation with a server, two collectives, and an operation that moves no data.
 var measured = []*bench.Operation{bench.PushPull, bench.AllReduce, bench.Broadcast, bench.Barrier}
 
-// planOf passes Check.
+// planOf returns a plan that passes Check.
 func planOf(trainers, servers int, operations ...*bench.Operation) *Plan {
 	return &Plan{
 		Operations: operations, Fabrics: fabricsOf("shm", "tcp"), Modes: []Mode{Fresh, Warm},
@@ -138,7 +138,7 @@ func TestTurnRounds(t *testing.T) {
 	}
 }
 
-// The volume of a row is that of its operation in all that the plan and the cell say.
+// volumeOf passes all settings of the plan and the cell to the operation's Volume function.
 func TestVolumeOfACell(t *testing.T) {
 	p := planOf(4, 2, bench.AllReduce)
 	p.Sparse, p.Width, p.Density = true, 8, 0.25
@@ -158,7 +158,8 @@ func TestVolumeOfACell(t *testing.T) {
 	}
 }
 
-// Those who measure are of a plugin that has the hook, and the server if that is to be asked.
+// The measuring processes belong to a plugin that has the hook. If the server is asked, the plugin must have the server
+// too.
 func TestMeasuringPlugin(t *testing.T) {
 	plugin := func(name string, includes ...string) config.Part {
 		return config.Part{Key: name, Plugin: registry.Plugin{Name: name, Includes: includes}}

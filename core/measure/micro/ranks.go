@@ -12,13 +12,13 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// ranks holds the processes of one transport. They sleep while another transport has its turn.
+// ranks holds the processes of one transport. They sleep while another transport measures.
 type ranks struct {
 	fabric   *fabric.Fabric
 	trainers []*process
-	servers  []*process // empty without push-pull
-	parts    []*process // companions that hold a server or hook which speaks the protocol
-	round    int64      // number of the next round; the batch numbers of a bucket must rise
+	servers  []*process // empty if no operation uses a server
+	parts    []*process // companions that hold a server or hook that speaks the protocol
+	round    int64      // number of the next round; a bucket's batch numbers must rise
 }
 
 // process is one process of a transport.
@@ -26,15 +26,15 @@ type process struct {
 	*cluster.Member
 	ranks  *ranks
 	rank   int
-	serves bool     // it is a server, or holds the part of one; other processes measure
-	part   *process // the companion that holds its server or hook; nil if it holds that itself
-	// asked is a second copy of the server, in a companion. It computes the expected answers; nil unless it is
-	// asked.
+	serves bool     // it is a server or holds a server's part; other processes measure
+	part   *process // the companion that holds its server or hook; nil if it has no such companion
+	// asked is a companion with a second copy of the server, which computes the expected answers. It is nil unless
+	// psbench asks the server.
 	asked *process
-	host  *process // the process that calls it; nil unless it is a companion
+	host  *process // the process that calls it; nil if it is not a companion
 }
 
-// newRanks creates the processes of a transport, with a suffix to their names.
+// newRanks creates the processes of a transport. It appends suffix to their names.
 func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 	r := &ranks{fabric: f}
 	newProcess := func(rank int, plugin registry.Plugin, serves bool) *process {
@@ -69,7 +69,7 @@ func (p *Plan) newRanks(f *fabric.Fabric, suffix string) *ranks {
 	return r
 }
 
-// beside creates a companion of a process.
+// beside creates a companion of process p.
 func (p *process) beside(suffix string, plugin registry.Plugin, title string, serves bool) *process {
 	part := &process{Member: &cluster.Member{Name: p.Name + suffix, Plugin: plugin, Part: title, Protocol: true,
 		Host: p.Name}, ranks: p.ranks, rank: p.rank, serves: serves, host: p}
@@ -80,8 +80,8 @@ func (p *process) beside(suffix string, plugin registry.Plugin, title string, se
 
 func (r *ranks) processes() []*process { return slices.Concat(r.trainers, r.servers, r.parts) }
 
-// environment gives each trainer, and each companion that computes, its share of the cores, unless the user sets
-// another.
+// environment gives each trainer, and each companion that computes, its share of the cores. A value that the user sets
+// takes precedence.
 func (p *process) environment() (env []string) {
 	set := func(name string, among []*process) {
 		if _, ok := os.LookupEnv(name); !ok {
@@ -102,10 +102,10 @@ func (p *process) environment() (env []string) {
 type timings struct {
 	latenciesUS []float64 // one per round, in microseconds
 	mismatch    string    // the first wrong value
-	unchecked   string    // why no value was compared, if a part could not tell the expected one
+	unchecked   string    // why no value was compared if a part could not state the expected one
 }
 
-// turn is a number of rounds of a row.
+// turn is a part of the rounds of a row, measured without interruption.
 type turn struct {
 	rounds      int
 	latenciesUS []float64 // rank by rank, in microseconds

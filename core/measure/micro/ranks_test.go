@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// laidOut is a session whose processes have addresses.
+// laidOut returns a session whose processes have addresses.
 func laidOut(t *testing.T, p *Plan) *session {
 	t.Helper()
 	s := newSession(p)
@@ -60,7 +60,7 @@ func TestConnectRequests(t *testing.T) {
 	}
 }
 
-// A hook gets the links that it declares, and the server if it is one of them.
+// A hook gets only the links that it declares. Servers run only if the hook declares the server.
 func TestConnectRequestsOfAHook(t *testing.T) {
 	for links, want := range map[registry.Links][4]bool{ // server, group, second group; servers run
 		{}:                           {},
@@ -123,7 +123,7 @@ func TestConfigureRequest(t *testing.T) {
 	}
 }
 
-// sited is a process somewhere.
+// sited is a process at a given site.
 type sited struct {
 	cluster.Process
 	site cluster.Site
@@ -203,7 +203,7 @@ func TestMeasureRequest(t *testing.T) {
 	}
 }
 
-// placed is a process of some host.
+// placed is a process on a given host.
 type placed struct {
 	cluster.Process
 	host string
@@ -211,7 +211,7 @@ type placed struct {
 
 func (p placed) Site() cluster.Site { return cluster.Site{Host: p.host} }
 
-// The machine's limits are those of the core's host: rows measured elsewhere have none.
+// Limits are measured only if all ranks run on the core's host. Rows that involve other hosts have no limits.
 func TestLimitsAreOfTheCoresHost(t *testing.T) {
 	p := planOf(2, 0, bench.Barrier)
 	for _, host := range []string{cluster.CoreHost, "node7"} {

@@ -81,7 +81,7 @@ func (s *session) connectRequest(p *process) *proto.ConnectRequest {
 	}
 }
 
-// hookLinks returns those links of a measuring process that its hook declares.
+// hookLinks returns the links of a measuring process that its hook declares.
 func (s *session) hookLinks(p *process) *proto.HookLinks {
 	all, links := s.benchLinks(p), &proto.HookLinks{}
 	if s.plan.HookLinks.Server {
@@ -96,7 +96,7 @@ func (s *session) hookLinks(p *process) *proto.HookLinks {
 	return links
 }
 
-// peerOf returns the peer of a companion; nil if there is none.
+// peerOf returns the address of a companion, or nil if there is no companion.
 func peerOf(companion *process) *proto.Peer {
 	if companion == nil {
 		return nil
@@ -104,7 +104,8 @@ func peerOf(companion *process) *proto.Peer {
 	return convert.PeerToProto(companion.Peer())
 }
 
-// serverOf returns the rank of the server that a companion holds. Its host is that server, or pushes to it.
+// serverOf returns the rank of the server that a companion holds. The companion's host is that server, or a trainer
+// that pushes to it.
 func (p *Plan) serverOf(companion *process) int {
 	if companion.host.serves {
 		return companion.rank
@@ -157,7 +158,7 @@ var expectCodes = map[Expect]proto.MeasureRequest_Expect{
 	Any:  proto.MeasureRequest_EXPECT_ANY,
 }
 
-// foreign reports whether a part belongs to another plugin, which may compute its answer in another way.
+// foreign reports whether a part belongs to another plugin, which may compute answers differently.
 func foreign(part config.Part) bool {
 	return part.Plugin.Name != "" && part.Plugin.Name != registry.Builtin
 }

@@ -15,8 +15,8 @@ import (
 
 //go:generate go test -run TestSchemaIsUpToDate -update .
 
-// Schema names the format of the JSON file. The number rises when a reader of
-// the old format could misread the new one.
+// Schema is the format name of the JSON file. The number rises if a reader of the old format could misread the new
+// format.
 const Schema = "psbench.comm/2"
 
 // Result is what one run of psbench comm measured.
@@ -48,14 +48,14 @@ type Result struct {
 	plan *Plan
 }
 
-// Pending is the result of a run that has yet to begin.
+// Pending returns the result of a run that has not begun.
 func Pending(o Options) *Result {
 	r := newResult(o)
 	r.Error = result.Running
 	return r
 }
 
-// Fail notes why the run ended early.
+// Fail records why the run ended early.
 func (r *Result) Fail(err error) { r.Error = err.Error() }
 
 func newResult(o Options) *Result {
@@ -121,28 +121,29 @@ type Row struct {
 	// rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
 
-	// Width, in elements, and Density of the rows that ranks push, of a sparse bucket; a folder has them.
+	// Width is the number of elements in a row of a sparse bucket. Density is the share of the rows that ranks push.
+	// Only the result in a folder has them.
 	Width   int     `json:"-"`
 	Density float64 `json:"-"`
-	// Mapped says that the gradients lie in memory that ranks map; a folder has it.
+	// Mapped means that the gradients lie in memory that ranks map. Only the result in a folder has it.
 	Mapped bool `json:"-"`
 
-	across bool // the ranks are on several hosts, of which no limit is known
+	across bool // the ranks run on several hosts, so no limit is known
 	volume bench.Volume
 }
 
-// Verified names the rounds of a row that were verified.
+// Verified says which rounds of a row were verified.
 type Verified string
 
-// Fresh rounds are verified, each of them. Of warm ones none is, since they carry
-// zeros: only the fresh round that leads in to them in each turn, and is not timed.
+// Every fresh round is verified. Warm rounds carry zeros and cannot be verified. Each turn of warm rounds therefore
+// begins with one fresh round, which is verified but not timed.
 const (
 	EveryRound Verified = "rounds"
 	LeadIn     Verified = "lead-in"
 	NoRound    Verified = "none"
 )
 
-// Void says whether the row counts for nothing.
+// Void reports whether a wrong value has made the row worthless.
 func (r *Row) Void() bool { return r.Mismatch != "" }
 
 func (p *Plan) newRow(c cell, f *fabric.Fabric) *Row {
@@ -179,7 +180,7 @@ func (p *Plan) verified(c cell) Verified {
 	}
 }
 
-// note voids the row if a turn found a mismatch, and says so where it could look for none.
+// note makes the row void if the turn found a mismatch. If the turn could not compare values, note records why.
 func (r *Row) note(t *turn) {
 	if r.Unchecked == "" && t.unchecked != "" {
 		r.Unchecked, r.Verified = t.unchecked, NoRound
@@ -189,7 +190,7 @@ func (r *Row) note(t *turn) {
 	}
 }
 
-// add takes a turn into the row.
+// add adds the latencies of a turn to the row.
 func (r *Row) add(t *turn) {
 	r.note(t)
 	r.Rounds += t.rounds
@@ -197,7 +198,7 @@ func (r *Row) add(t *turn) {
 	r.summarize()
 }
 
-// summarize makes the numbers of the row from its latencies.
+// summarize computes the row's numbers from its latencies.
 func (r *Row) summarize() {
 	var all []float64
 	for _, latencies := range r.LatenciesUS {
@@ -208,7 +209,7 @@ func (r *Row) summarize() {
 	r.AlgbwGBps, r.BusbwGBps = rate(r.volume.Alg, s.P50), rate(r.volume.Bus, s.P50)
 }
 
-// rate is bytes in us as GB/s.
+// rate returns the rate in GB/s for this many bytes in us microseconds.
 func rate(bytes, us float64) float64 {
 	if us <= 0 {
 		return 0
@@ -216,7 +217,7 @@ func rate(bytes, us float64) float64 {
 	return bytes / us / 1e3
 }
 
-// voided is the error of a result that has void rows, or nil.
+// voided returns an error if the result has void rows.
 func (r *Result) voided() error {
 	void, first := 0, ""
 	for _, row := range r.Rows {

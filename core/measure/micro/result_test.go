@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// latencies is a turn of two ranks with equal rounds.
+// latencies returns a turn of two ranks with the same latencies.
 func latencies(t *testing.T, mismatch string, us ...float64) *turn {
 	t.Helper()
 	var ranks []timings
@@ -40,7 +40,7 @@ func latencies(t *testing.T, mismatch string, us ...float64) *turn {
 	return got
 }
 
-// example is a result with a void row and one without limits.
+// example returns a result with a void row and a row without limits.
 func example(t *testing.T) *Result {
 	t.Helper()
 	p := planOf(2, 1, measured...)
@@ -93,7 +93,7 @@ func TestRowSummary(t *testing.T) {
 func TestVerifiedIsWhatWasCompared(t *testing.T) {
 	p := planOf(2, 1, measured...)
 	p.Fabrics, p.Places, p.Sizes, p.Modes = fabricsOf("shm"), []Place{InPlace}, []int{4096}, []Mode{Fresh, Warm}
-	for expect, want := range map[Expect][]Verified{ // fresh and warm, by operation
+	for expect, want := range map[Expect][]Verified{ // for fresh and warm rounds, by operation
 		Mean: {EveryRound, LeadIn, EveryRound, LeadIn, EveryRound, LeadIn, NoRound, NoRound},
 		Any:  {NoRound, NoRound, EveryRound, LeadIn, EveryRound, LeadIn, NoRound, NoRound},
 	} {
@@ -108,7 +108,7 @@ func TestVerifiedIsWhatWasCompared(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("--expect %s: %s", expect, d)
 		}
-		var lines []Verified // of the benchmark format
+		var lines []Verified // as in the lines of the benchmark format
 		verified := Verified("")
 		for line := range strings.Lines(written(t, GoBench, r)) {
 			if text, ok := strings.CutPrefix(line, "verified: "); ok {
@@ -166,12 +166,12 @@ func TestShares(t *testing.T) {
 		}
 	}
 	r.addLimits(samples)
-	// 4 MB in 100 us are 40 GB/s of the 80 that memcpy reads and writes.
+	// 4 MB in 100 µs are 40 GB/s, half of the 80 GB/s that memcpy reads and writes.
 	if row := r.Rows[0]; row.Share != 0.5 || !strings.HasPrefix(row.ShareOf, "memcpy") ||
 		!strings.Contains(row.ShareOf, ", 2MiB, ") {
 		t.Errorf("shm reaches %v of %s", row.Share, row.ShareOf)
 	}
-	// Both trainers push and pull 1 MiB in 2.1 ms: 2 GB/s of the 5 of the sockets.
+	// Both trainers push and pull 1 MiB in 2.1 ms. That is 2 GB/s, of the sockets' 5 GB/s.
 	if row := r.Rows[1]; math.Abs(row.Share-0.4) > 1e-9 || row.ShareOf != tcpBothWays {
 		t.Errorf("tcp reaches %v of %s", row.Share, row.ShareOf)
 	}
@@ -183,7 +183,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Small buckets of different sizes may share a footprint, which is measured once.
+// Small buckets of different sizes may have the same footprint, which is then measured only once.
 func TestLimitsAreDistinct(t *testing.T) {
 	p := planOf(1, 1, bench.PushPull)
 	p.Sizes = []int{4, 8, 12, 1 << 20}
@@ -199,7 +199,7 @@ func TestLimitsAreDistinct(t *testing.T) {
 func TestGoBench(t *testing.T) {
 	r := example(t)
 	compare(t, "testdata/comm.bench", GoBench, r)
-	// The format is a name, a count, and pairs of values and units.
+	// A line consists of a name, a count, and pairs of values and units.
 	line := regexp.MustCompile(`^Benchmark\S+ [0-9]+( [0-9.]+ \S+)+$`)
 	var out bytes.Buffer
 	if err := GoBench(&out, r); err != nil {
@@ -219,7 +219,7 @@ func TestGoBench(t *testing.T) {
 	}
 }
 
-// compare compares what write makes of r with a golden file.
+// compare compares the output of write for r with a golden file.
 func compare(t *testing.T, file string, write func(io.Writer, *Result) error, r *Result) {
 	t.Helper()
 	golden.Require(t, file, written(t, write, r))

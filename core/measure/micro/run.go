@@ -15,7 +15,7 @@ import (
 // Progress receives the progress of a run.
 type Progress interface {
 	Phase(name string)
-	// Row reports that the phase measures a row, counted from 1, of so many.
+	// Row reports that the phase now measures this row, counted from 1, out of rows.
 	Row(row, rows int)
 }
 
@@ -37,7 +37,7 @@ type Options struct {
 	Progress  Progress
 }
 
-// session is a plan while psbench carries it out.
+// session is the execution of a plan.
 type session struct {
 	plan     *Plan
 	progress Progress
@@ -50,9 +50,9 @@ type session struct {
 	result   *Result
 }
 
-// Run carries out a plan that passed Check. If it fails after the first measured row, it returns the rows so far,
-// marked incomplete, with the error. A void row also causes an error. When Run returns, all processes have ended and
-// nothing of the run is left.
+// Run executes a plan that passed Check. If Run fails after the first measured row, it returns an error and the rows so
+// far, marked as incomplete. A void row also causes an error. When Run returns, all processes have ended and nothing
+// else of the run is left.
 func Run(ctx context.Context, p *Plan, o Options) (*Result, error) {
 	s := newSession(p)
 	s.progress, s.kept = o.Progress, o.Kept
@@ -79,11 +79,11 @@ func newSession(p *Plan) *session {
 	s := &session{plan: p, limits: limitSamples{}}
 	fabrics := p.Fabrics
 	if len(fabrics) == 0 {
-		fabrics = []*fabric.Fabric{fabric.Default()} // until psbench knows where they run
+		fabrics = []*fabric.Fabric{fabric.Default()} // until the places of the processes are known
 	}
 	for _, f := range fabrics {
 		suffix := ""
-		if len(fabrics) > 1 { // process names then include the transport: trainer0.unix
+		if len(fabrics) > 1 { // process names then end with the transport: trainer0.unix
 			suffix = "." + f.Name
 		}
 		w := p.newRanks(f, suffix)
@@ -92,7 +92,7 @@ func newSession(p *Plan) *session {
 	return s
 }
 
-// report completes a result that has rows.
+// report completes a result that has at least one row.
 func (s *session) report(err error) {
 	if err != nil {
 		s.result.Fail(err)
@@ -151,7 +151,7 @@ func (s *session) phases() []cluster.Phase {
 	return phases
 }
 
-// start starts all processes, after a check that they can work together.
+// start checks that all processes can work together, then starts them.
 func (s *session) start(ctx context.Context) error {
 	s.result.Plugins = cluster.Plugins(s.all)
 	s.choose()
@@ -171,10 +171,10 @@ func (s *session) start(ctx context.Context) error {
 	if err := s.cluster.Start(ctx); err != nil {
 		return err
 	}
-	return s.checkSites() // their clocks and contracts are known now
+	return s.checkSites() // clocks and contracts of the processes are known now
 }
 
-// checkSites returns an error if processes cannot measure together from where they run.
+// checkSites returns an error if the sites of the processes do not allow a measurement.
 func (s *session) checkSites() error {
 	for _, w := range s.ranks {
 		for _, p := range w.parts {
@@ -189,7 +189,7 @@ func (s *session) checkSites() error {
 	return s.checkTogether()
 }
 
-// measure measures a row of every transport; the transports take turns.
+// measure measures one row on every transport. The transports take turns.
 func (s *session) measure(ctx context.Context, c cell) error {
 	rows, rounds := make([]*Row, len(s.ranks)), make([]int, len(s.ranks))
 	for i, w := range s.ranks {
@@ -218,10 +218,10 @@ func (s *session) measure(ctx context.Context, c cell) error {
 	return nil
 }
 
-// turn makes the trainers of a transport measure. Servers and hooks first discard what they recorded and kept, or it
-// would grow without bound.
+// turn makes the trainers of a transport measure. Servers and hooks first discard their records and kept slices, which
+// would otherwise grow without limit.
 func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn, error) {
-	// parts have seen all of the rounds before then
+	// by then, the parts have seen all rounds
 	for _, some := range [][]*process{slices.Concat(w.trainers, w.servers), w.parts} {
 		if err := cluster.Reset(ctx, s.cluster, some, record.NoPass); err != nil {
 			return nil, err
@@ -233,7 +233,7 @@ func (s *session) turn(ctx context.Context, w *ranks, c cell, rounds int) (*turn
 		measured[p.rank] = timingsOf(reply)
 		return err
 	})
-	w.round += int64(rounds) + 1 // warm rounds follow a fresh one
+	w.round += int64(rounds) + 1 // a fresh round precedes warm rounds
 	if err != nil {
 		return nil, err
 	}

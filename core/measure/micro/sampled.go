@@ -13,13 +13,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// FolderSchema names the format of result.json in a run folder, beside which the latencies lie in a
-// column, those of the rows after each other.
+// FolderSchema is the format name of result.json in a run folder. A column file next to result.json holds the latencies
+// of all rows, one row after the other.
 const FolderSchema = "psbench.comm/3"
 
 const latencyColumn = "rows.latency_us"
 
-// sampledFile is a Result as result.json of a folder has it.
+// sampledFile is a Result in the form of a folder's result.json.
 type sampledFile struct {
 	plainResult
 	Rows    []sampledRow `json:"rows"`
@@ -29,17 +29,18 @@ type sampledFile struct {
 
 type plainResult Result
 
-// sampledRow is a Row whose latencies lie in a column, with what its rates are reckoned from.
+// sampledRow is a Row in the form of a folder's result.json. Its latencies are in a column, and it has the numbers from
+// which rates are computed.
 type sampledRow struct {
 	plainRow
 	LatenciesUS   *struct{} `json:"latencies_us_by_repeat,omitempty"`
-	AlgBytes      float64   `json:"alg_bytes"`      // that algbw counts
-	BusBytes      float64   `json:"bus_bytes"`      // that busbw counts
-	ReceivedBytes float64   `json:"received_bytes"` // by all ranks together, where frames carry the operation
+	AlgBytes      float64   `json:"alg_bytes"`      // bytes that algbw counts
+	BusBytes      float64   `json:"bus_bytes"`      // bytes that busbw counts
+	ReceivedBytes float64   `json:"received_bytes"` // bytes that all ranks receive, if frames carry the operation
 	Mapped        bool      `json:"mapped"`         // the buckets lie in memory that ranks map
 	Width         int       `json:"width,omitempty"`
 	Density       float64   `json:"density,omitempty"`
-	// Turns are the places of the latencies, a turn each.
+	// Turns holds the position of each turn's latencies in the column.
 	Turns []result.Range `json:"turns"`
 }
 
@@ -48,7 +49,7 @@ type plainRow Row
 // State implements folder.Result.
 func (r *Result) State() (complete bool, reason string) { return r.Complete, r.Error }
 
-// Columns are the latencies of r.
+// Columns returns the latencies of r as columns.
 func (r *Result) Columns() []npy.Column {
 	count := 0
 	for _, row := range r.Rows {
@@ -67,7 +68,7 @@ func (r *Result) Columns() []npy.Column {
 	}}}
 }
 
-// EncodeHead returns r as JSON, with these files in place of the latencies.
+// EncodeHead returns r as JSON. It refers to the given files instead of containing the latencies.
 func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	f := sampledFile{plainResult: plainResult(*r), Rows: []sampledRow{}, Samples: files}
 	f.Schema = FolderSchema
@@ -96,7 +97,7 @@ func ReadFolder(dir string) (*Result, error) {
 	return h.result, nil
 }
 
-// head is a Result whose rows have no latencies yet.
+// head is a Result without latencies.
 type head struct {
 	result *Result
 	files  []npy.File

@@ -17,8 +17,8 @@ const (
 	folderSchemaFile = "schemas/comm-folder.schema.json"
 )
 
-// generateSchema makes the JSON schema of the types, with their comments as
-// descriptions. The working directory is the top of the repository.
+// generateSchema generates the JSON schema of the types. Comments become descriptions. The working directory must be
+// the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := golden.Commented(t, "./core/measure/micro", "./core/record/result", "./core/host/noise", "./core/host/machine",
@@ -34,7 +34,7 @@ func generateSchema(t *testing.T) []byte {
 	return golden.SchemaText(t, s)
 }
 
-// generateFolderSchema makes the JSON schema of result.json in a folder of psbench comm.
+// generateFolderSchema generates the JSON schema of result.json in a folder of psbench comm.
 func generateFolderSchema(t *testing.T) []byte {
 	t.Helper()
 	r := golden.Commented(t, "./core/measure/micro", "./core/record/folder/npy", "./core/record/result")
@@ -88,7 +88,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 
 func TestDocumentNamesEveryField(t *testing.T) {
 	t.Chdir("../../..")
-	inResult := []string{ // which docs/result.md has
+	inResult := []string{ // documented in docs/result.md
 		"Environment", "BLAS", "GPU", "Device", "List", "MPS", "Interval", "Machine", "Usage", "Plugin", "Cache",
 		"Clock", "Copy",
 		"Limits", "Layout", "Host", "Node", "Placed", "HostLink",

@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/internal/bytesize"
 )
 
-// maxSizes bounds the sizes of one run.
+// maxSizes is the largest number of sizes in one run.
 const maxSizes = 100
 
 // ParseSizes parses a list of sizes, separated by commas.
@@ -26,7 +26,7 @@ func ParseSizes(list string) ([]int, error) {
 	return sizes, nil
 }
 
-// SizesBetween lists the sizes least, least*factor and so on up to most.
+// SizesBetween lists the sizes least, least*factor, least*factor² and so on, up to most.
 func SizesBetween(least, most, factor int) ([]int, error) {
 	switch {
 	case least > most:

@@ -17,11 +17,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// mostShare is the share of a pass that keeping slices may cost without a warning.
+// mostShare is the largest share of a pass that keeping slices may take without a warning.
 const mostShare = 0.01
 
-// check recomputes the results of links and servers from the slices that the processes kept. Its error names the
-// first wrong element.
+// check recomputes the results of links and servers from the slices that the processes kept. Its error names the first
+// wrong element.
 func (r *run) check(ctx context.Context) error {
 	checks := &result.Checks{Unchecked: r.unchecked()}
 	r.result.Checks = checks
@@ -80,7 +80,7 @@ func (r *run) check(ctx context.Context) error {
 	return nil
 }
 
-// combine asks a server for its answers to gradients.
+// combine asks a server how it combines the gradients in pushed.
 func (r *run) combine(ctx context.Context, server *process, pushed [][][]float32) (answers [][]float32, err error) {
 	wait := cluster.Wait{Limit: r.e.Timeout, For: "what it must have answered"}
 	err = cluster.Each(ctx, r.cluster, []*process{server}, wait, func(ctx context.Context, p *process) error {
@@ -104,7 +104,7 @@ func (r *run) combine(ctx context.Context, server *process, pushed [][][]float32
 	return answers, err
 }
 
-// fit reports whether each list of gradients has an answer of its size.
+// fit reports whether there is an answer of the right size for each list of gradients.
 func fit(answers [][]float32, pushed [][][]float32) bool {
 	if len(answers) != len(pushed) {
 		return false
@@ -117,8 +117,8 @@ func fit(answers [][]float32, pushed [][][]float32) bool {
 	return true
 }
 
-// serverUnchecked explains why the right answers of the run's servers are unknown; "" if psbench can ask the
-// servers.
+// serverUnchecked explains why psbench cannot know the right answers of the run's servers. It returns "" if psbench can
+// ask the servers.
 func (r *run) serverUnchecked() string {
 	part := r.e.Parts[sdk.KindServer]
 	switch {
@@ -139,8 +139,8 @@ func (r *run) serverUnchecked() string {
 	return ""
 }
 
-// checksHook reports whether trainers must keep slices at the hook itself. The links of psbench's own hooks are
-// enough. A hook that uses servers is checked only if they answer with the mean.
+// checksHook reports whether trainers must keep slices at the hook itself. For psbench's own hooks, slices at the links
+// are enough. A hook that uses servers is checked only if the servers answer with the mean.
 func (r *run) checksHook() bool {
 	hook, server := r.e.Parts[sdk.KindHook], r.e.Parts[sdk.KindServer]
 	if r.e.Links.Server && (server.Answers != sdk.AnswersMean || r.e.Service != sdk.ServiceGradients) {
@@ -149,12 +149,12 @@ func (r *run) checksHook() bool {
 	return r.e.Check && hook.Plugin.Name != registry.Builtin && said(hook)
 }
 
-// said reports whether a part declares an answer that can be recomputed from any slice.
+// said reports whether a part declares an answer that psbench can recompute from any slice.
 func said(part config.Part) bool {
 	return part.Answers == sdk.AnswersMean || part.Answers == sdk.AnswersSum
 }
 
-// oldContract explains that the plugin of a process is older than checks; "" if it is not.
+// oldContract explains that the plugin of a process is too old for checks. It returns "" if the plugin is new enough.
 func oldContract(p *process) string {
 	if !host.ParseVersion(p.Contract()).Before(host.Checks) {
 		return ""
@@ -163,7 +163,7 @@ func oldContract(p *process) string {
 		p.Plugin.Name, p.Contract(), host.Checks)
 }
 
-// unchecked lists the parts of the run that cannot be recomputed.
+// unchecked lists the parts whose results psbench cannot recompute.
 func (r *run) unchecked() (list []result.Unchecked) {
 	add := func(what, reason string) {
 		if reason != "" {

@@ -22,8 +22,8 @@ import (
 // silenceCheck is the interval at which psbench looks for silent processes.
 const silenceCheck = 50 * time.Millisecond
 
-// How long a failed run waits for the next piece from a process. A process that gives no sign of life gets less: it
-// may be stopped, and the user has waited already.
+// How long psbench waits for the next piece from a process after a failed run. A process without a heartbeat gets less
+// time: it may be stopped, and the user has already waited.
 const (
 	salvagePatience = 3 * time.Second
 	stoppedPatience = 500 * time.Millisecond
@@ -59,12 +59,12 @@ func pieces[P record.Piece](c *collected) iter.Seq[P] {
 	}
 }
 
-// collect fetches the record of every process. A record has no size limit: a process may send for as long as it
-// likes, but may not be silent for longer than the timeout.
+// collect fetches the record of every process. A record has no size limit. A process may send for any length of time,
+// but a pause between two pieces must not exceed the timeout.
 func (r *run) collect(ctx context.Context) error {
 	var err error
 	ranks, companions := r.processes.parted()
-	// Companions come first: a trainer that summarizes its parameters initializes the model of its companion again.
+	// Companions come first, because a trainer that summarizes its parameters initializes its companion's model again.
 	for _, some := range [][]*process{companions, ranks} {
 		if err == nil {
 			err = cluster.Each(ctx, r.cluster, some, cluster.Unbounded, func(ctx context.Context, p *process) error {
@@ -72,14 +72,15 @@ func (r *run) collect(ctx context.Context) error {
 			})
 		}
 	}
-	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 { // servers too: trainers end the pass
+	// Servers are checked here too. A trainer with a non-finite value has already ended the pass.
+	if found := r.nonFinite(); err == nil && r.e.FailOnNaN && len(found) > 0 {
 		return fmt.Errorf("%s (--on-nan fail)", found[0].text)
 	}
 	return err
 }
 
-// salvage fetches, after a failure, the missing records of the processes that still answer. It asks them
-// concurrently, so a silent process delays no other.
+// salvage fetches, after a failure, the missing records of all processes that still answer. It asks all processes
+// concurrently, so that a silent process does not delay the others.
 func (r *run) salvage() {
 	if r.passing == record.NoPass {
 		return
@@ -96,8 +97,8 @@ func (r *run) salvage() {
 	wg.Wait()
 }
 
-// fetch stores in p what its process recorded of the last pass, and keeps what came before an error. It gives up
-// once patient returns false for the silence of the process.
+// fetch stores in p the record of its process for the last pass. It keeps the pieces that arrived before an error. It
+// gives up once patient returns false for the time since the last sign of life.
 func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.Duration) bool) error {
 	if p.collected.complete {
 		return nil
@@ -135,13 +136,13 @@ func (r *run) fetch(ctx context.Context, p *process, patient func(silence time.D
 	}
 	cancel(nil)
 	watch.Wait()
-	if c.came >= p.collected.came { // an earlier, failed collection may have come further
+	if c.came >= p.collected.came { // an earlier collection that failed may have got more
 		p.collected = c
 	}
 	return err
 }
 
-// checkPiece rejects a piece that assemble could not use.
+// checkPiece returns an error for a piece that assemble cannot use.
 func (r *run) checkPiece(p *process, piece record.Piece) error {
 	if q, ok := piece.(*record.Evaluation); ok {
 		if err := checkEvaluation(q, r.epochs(r.passing, p.rank)); err != nil {
@@ -151,7 +152,7 @@ func (r *run) checkPiece(p *process, piece record.Piece) error {
 	return nil
 }
 
-// assemble builds the result from the collected pieces, rank by rank.
+// assemble builds the result from the collected pieces, one rank after the other.
 func (r *run) assemble() {
 	res := r.result
 	res.Pass = passNames[r.passing]
@@ -215,7 +216,8 @@ func summary(q *record.Summary) result.ParameterSummary {
 	}
 }
 
-// parametersOf returns where the result holds the summaries of a process; nil if nowhere.
+// parametersOf returns the place in the result for the parameter summaries of a process. It returns nil if the process
+// has none.
 func (r *run) parametersOf(p *process) *[]result.ParameterSummary {
 	switch {
 	case p.kind == sdk.KindTrainer && r.result.Parameters != nil:
@@ -227,7 +229,7 @@ func (r *run) parametersOf(p *process) *[]result.ParameterSummary {
 	}
 }
 
-// nonFinite is the first non-finite value of a process, also as a sentence.
+// nonFinite is the first non-finite value of a process, with a sentence about it.
 type nonFinite struct {
 	result.NonFinite
 	text string

@@ -19,16 +19,16 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// recorded is a process that sends so many replies, one after each pause, and then ends,
-// dies with an error or, without one, says nothing more.
+// recorded is a process that sends a number of replies with a pause before each. It then returns the error end. If end
+// is nil, the process falls silent.
 type recorded struct {
 	cluster.Process
 	replies int
-	pieces  []record.Piece // in the place of so many replies
+	pieces  []record.Piece // sent instead of the numbered replies
 	pause   time.Duration
 	end     error
 	asked   int
-	mute    bool // it has no heartbeat
+	mute    bool // it sends no heartbeat
 }
 
 func (p *recorded) Site() cluster.Site      { return cluster.Site{Host: cluster.CoreHost} }
@@ -98,7 +98,7 @@ func (s *recordedStream) Recv() (*proto.CollectReply, error) {
 
 var errDied, errFailed = errors.New("trainer1 died"), errors.New("the run failed")
 
-// Start makes recorded processes a Starter: it finds them by their names.
+// Start returns the recorded process with the name in spec, so that starter implements Starter.
 func (s starter) Start(_ context.Context, spec launch.Spec) (cluster.Process, error) {
 	return s[spec.Name], nil
 }
@@ -109,9 +109,9 @@ func (s starter) Close(bool) error { return nil }
 
 type starter map[string]*recorded
 
-// collecting carries a run through its last phase, whose data process and trainers are
-// these, and, if that fails, through what is salvaged. It returns the error, and how long
-// salvaging took.
+// collecting takes a run of the given processes through its last phase. The first process holds the data; the others
+// are trainers. If the phase fails, collecting also salvages the records. It returns the run, the time for salvaging,
+// and the error.
 func collecting(phase func(*run, context.Context) error,
 	processes ...*recorded) (r *run, took time.Duration, err error) {
 	r = &run{e: experiment(len(processes)-1, 0, registry.Links{}), passing: record.Measured}
@@ -140,18 +140,18 @@ func collecting(phase func(*run, context.Context) error,
 	return r, took, err
 }
 
-// fails fails when it is plain who has a heartbeat.
+// fails returns an error after the monitor has found out which processes have a heartbeat.
 func (r *run) fails(context.Context) error {
 	time.Sleep(beatsHeard)
 	return errFailed
 }
 
-// beatsHeard is longer than the monitor waits for a heartbeat, and shorter than it takes
-// to end a run of collecting for want of one.
+// beatsHeard is longer than the monitor waits for a heartbeat. It is shorter than the time after which a missing
+// heartbeat would end the run.
 const beatsHeard = 1600 * time.Millisecond
 
-// requireCollected compares how many replies of each process are there, and that only the
-// complete ones count as complete.
+// requireCollected checks how many replies of each process were stored, and that only complete records are marked
+// complete.
 func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 	t.Helper()
 	for i, s := range r.processes.all {
@@ -162,7 +162,7 @@ func (r *run) requireCollected(t *testing.T, replies []int, complete []bool) {
 	}
 }
 
-// A collection may last any time, as long as something comes within each timeout.
+// A collection may take any time, if the pause between two pieces never exceeds the timeout.
 func TestCollectionIsBoundedInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _, err := collecting((*run).collect, &recorded{end: io.EOF},
@@ -181,8 +181,8 @@ func TestCollectionIsBoundedInSilence(t *testing.T) {
 	})
 }
 
-// A failed run keeps what came: all of those that answer, however long that takes, and a
-// part of those that died or fell silent, which hold nobody up.
+// A failed run keeps all replies that arrived. It has complete records of processes that still answer, even slow ones.
+// Dead or silent processes leave partial records and delay nobody.
 func TestSalvageKeepsWhatCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent, dead := &recorded{replies: 2, mute: true}, &recorded{replies: 5, end: errDied}
@@ -205,8 +205,8 @@ func TestSalvageKeepsWhatCame(t *testing.T) {
 	})
 }
 
-// Who was collected before the failure is not asked again, and who dies during the second
-// collection does not take away what the first one brought.
+// A process that was collected before the failure is not asked again. If a process dies during the second collection,
+// the replies from the first one are kept.
 func TestSalvageGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		whole, part := &recorded{replies: 2, end: io.EOF}, &recorded{replies: 5, end: errDied}
@@ -225,7 +225,7 @@ func TestSalvageGoesOn(t *testing.T) {
 	})
 }
 
-// What a process may not send is named with the process.
+// An error about an invalid reply names the process.
 func TestRepliesThatCannotBe(t *testing.T) {
 	p := &process{Member: &cluster.Member{Name: "server2", Process: &badly{reply: &proto.CollectReply{
 		Piece: &proto.CollectReply_Series{Series: &proto.Series{Type: "a", Name: "b", Measurements: []byte{0xff}}},
@@ -240,7 +240,7 @@ func TestRepliesThatCannotBe(t *testing.T) {
 	}
 }
 
-// badly is a process that sends one reply.
+// badly is a process that sends a single, invalid reply.
 type badly struct {
 	cluster.Process
 	grpc.ServerStreamingClient[proto.CollectReply]

@@ -6,11 +6,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-const elementBytes = 4 // of float32
+const elementBytes = 4 // bytes of a float32
 
-// checkDevices refuses ranks whose device has less free memory than they are certain to need together, before any of
-// them allocates. Optimizer state, a batch and the staging of a server come on top; a rank reports by itself when
-// those do not fit.
+// checkDevices returns an error if a device has less free memory than its ranks need together. It runs before any rank
+// allocates memory. Optimizer state, a batch and a server's staging memory need more; a rank reports itself if these do
+// not fit.
 func (r *run) checkDevices() error {
 	type shared struct {
 		devices.Device
@@ -36,8 +36,8 @@ func (r *run) checkDevices() error {
 	return nil
 }
 
-// deviceBytes returns the bytes that a rank occupies on its device throughout a pass. A rank that computes or holds
-// the model needs its parameters and their gradients; a server of tables needs its table.
+// deviceBytes returns the number of bytes that a rank occupies on its device throughout a pass. A rank that computes or
+// holds the model needs memory for its parameters and their gradients. A server of tables needs memory for its table.
 func (r *run) deviceBytes(p *process) (bytes int64) {
 	switch {
 	case p.kind == sdk.KindServer && r.e.Service == sdk.ServiceTables:

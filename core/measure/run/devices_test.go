@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What ranks that share a device need at least must be free there.
+// A device must have enough free memory for the minimum that its ranks need together.
 func TestMemoryOfDevices(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
@@ -67,7 +67,7 @@ func TestMemoryOfDevices(t *testing.T) {
 	}
 }
 
-// The core's host needs no device for ranks that are placed on others.
+// The core's host needs no device if all CUDA ranks run on other hosts.
 func TestDevicesOfOtherHosts(t *testing.T) {
 	e := experiment(0, 0, registry.Links{Server: true})
 	e.World, e.CUDA = config.World{CUDATrainers: 2, CUDAServers: 1}, &config.CUDA{Devices: &devices.List{}}

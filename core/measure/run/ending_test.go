@@ -22,21 +22,22 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// runner is a process that trains at a pace, as far as the core knows, or a server of such.
+// runner simulates a trainer that trains at a given pace, or a server of such trainers. The core sees an ordinary
+// process.
 type runner struct {
 	cluster.Process
-	pace    time.Duration // of its iterations
-	slow    time.Duration // how long it takes to answer for its bound
-	fails   string        // the call that fails
-	partner *lockstep     // nil: it waits for nobody
+	pace    time.Duration // duration of one iteration
+	slow    time.Duration // how long it takes to answer a Bound call
+	fails   string        // name of the call that fails
+	partner *lockstep     // nil means that it waits for nobody
 
 	mu       sync.Mutex
 	point    stop.Point
 	known    chan struct{}
-	waited   bool      // at its bound
-	end      time.Time // of its pass
-	expected [][]int64 // of a server
-	early    bool      // it was told where its pass ends before its server was
+	waited   bool      // it had to wait at its bound
+	end      time.Time // end of its pass
+	expected [][]int64 // batches per trainer in the Expect calls of a server
+	early    bool      // it learned the end of its pass before its server did
 	server   *runner
 }
 
@@ -133,7 +134,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// lockstep has trainers wait for each other in every iteration.
+// lockstep makes trainers wait for each other in every iteration.
 type lockstep struct {
 	mu   sync.Mutex
 	all  int
@@ -163,7 +164,7 @@ func (l *lockstep) wait(ctx context.Context) error {
 	}
 }
 
-// runners starts them by name.
+// runners starts the runners by name.
 type runners map[string]*runner
 
 func (s runners) Site(string) cluster.Site { return cluster.Site{} }
@@ -172,18 +173,18 @@ func (s runners) Start(_ context.Context, spec launch.Spec) (cluster.Process, er
 	return s[spec.Name], nil
 }
 
-// Connected trainers end a timed pass after the same iteration, at about its time, at whatever
-// pace and however long one takes to answer; a failure ends it for all.
+// Connected trainers end a timed pass after the same iteration, close to the planned time. Their paces and their delays
+// in answering do not matter. A failure of one trainer ends the pass for all.
 func TestTrainersAgreeOnTheEnd(t *testing.T) {
-	const length = 10 * time.Second // so that nothing is a matter of ms
+	const length = 10 * time.Second // long enough that milliseconds do not matter
 	for name, c := range map[string]struct {
 		paces    []time.Duration
-		slow     []time.Duration // to answer
+		slow     []time.Duration // delay of the answer
 		lockstep bool
 		alone    bool   // nothing connects them
-		fails    string // the call of the last trainer that fails
+		fails    string // name of the call that fails in the last trainer
 		late     time.Duration
-		waits    bool // somebody stands at a bound
+		waits    bool // a trainer has to wait at its bound
 		want     []int64
 	}{
 		"even": {paces: []time.Duration{time.Second / 100, time.Second / 100}, lockstep: true,

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// threads returns the number of compute threads of a process: a trainer's share of its host, unless the user's
-// OPENBLAS_NUM_THREADS sets another.
+// threads returns the number of compute threads of a process. This is a trainer's share of the cores of its host,
+// unless the user sets OPENBLAS_NUM_THREADS.
 func (r *run) threads(p *process) int {
 	if n, err := strconv.Atoi(os.Getenv("OPENBLAS_NUM_THREADS")); err == nil && n > 0 {
 		return n
@@ -22,7 +22,7 @@ func (r *run) threads(p *process) int {
 	return cluster.Share(p, r.processes.trainers)
 }
 
-// environment returns the variables that a process gets in addition to the core's environment. It overrides none
+// environment returns the variables that a process gets in addition to the core's environment. It leaves out variables
 // that the user has set.
 func (r *run) environment(p *process) []string {
 	var env []string
@@ -46,9 +46,9 @@ func (r *run) environment(p *process) []string {
 		set("OMP_NUM_THREADS", share)
 	case p.kind == sdk.KindData:
 	case p.kind != sdk.KindServer:
-		// Go gets one thread more. A reduction that no trainer waits for yet runs while the library computes;
-		// otherwise it would start only once the scheduler notices that its thread is in the library. With tables
-		// the buckets are small, and the extra thread would only compete with the waiting ones.
+		// Go gets one more thread than the library. A reduction that no trainer waits for can then run while the
+		// library computes. Otherwise it would start only after the scheduler notices that its thread is in the
+		// library. With tables the buckets are small, and an extra thread would only compete with waiting threads.
 		goThreads := compute
 		if r.e.Service == sdk.ServiceGradients {
 			goThreads++
@@ -59,7 +59,7 @@ func (r *run) environment(p *process) []string {
 			set("OMP_NUM_THREADS", threads) // for PyTorch
 		}
 	case r.e.Service == sdk.ServiceTables:
-		// A server looks rows up with one thread, and there may be as many servers as trainers.
+		// A server uses one thread to look up rows, and there may be as many servers as trainers.
 		set("GOMAXPROCS", strconv.Itoa(cluster.Share(p, r.processes.servers)))
 	case r.e.Service == sdk.ServiceParameters:
 		set("OPENBLAS_NUM_THREADS", threads)

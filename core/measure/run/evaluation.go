@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// found collects the evaluations and the sample scores of all trainers.
+// found returns the evaluations and the sample scores of all trainers.
 func (r *run) found() (found []result.Found, scores []result.Score) {
 	type place struct {
 		epoch int
@@ -41,7 +41,8 @@ func (r *run) found() (found []result.Found, scores []result.Score) {
 	return found, scores
 }
 
-// checkEvaluation rejects an evaluation that no trainer can have made in so many epochs; 0 means any number.
+// checkEvaluation returns an error for an evaluation that no trainer can have made in this many epochs; 0 allows any
+// number.
 func checkEvaluation(q *record.Evaluation, epochs int) error {
 	switch {
 	case q.Epoch < 0 && epochs == 0:

@@ -15,8 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// evaluating is a run of some trainers, with 2, 3, ... batches an epoch, which reported
-// some losses.
+// evaluating returns a run whose trainers have 2, 3, ... batches per epoch and reported these losses.
 func evaluating(targets int, losses ...[]float64) *run {
 	r := withPlans(&run{e: experiment(len(losses), 0, registry.Links{})},
 		plan{inputs: &sdk.InputSpec{Targets: targets}})
@@ -24,7 +23,7 @@ func evaluating(targets int, losses ...[]float64) *run {
 	return r
 }
 
-// sent are the evaluations of each trainer, among other pieces.
+// sent stores the evaluations that each trainer sent, mixed with other pieces.
 func (r *run) sent(byTrainer ...[]*record.Evaluation) *run {
 	for rank, list := range byTrainer {
 		c := collected{}
@@ -36,7 +35,7 @@ func (r *run) sent(byTrainer ...[]*record.Evaluation) *run {
 	return r
 }
 
-// evaluations are what the result makes of what was sent.
+// evaluations returns the evaluations in the result, computed from the received pieces.
 func (r *run) evaluations() []result.Evaluation {
 	r.result.Evaluation = nil
 	r.result.Found, r.result.Scores = r.found()
@@ -48,7 +47,7 @@ func (r *run) evaluations() []result.Evaluation {
 	return r.result.Evaluation
 }
 
-// bins are a number each, with how many samples of both classes it has.
+// bins returns histogram bins. Each triple is the number of the bin, its positive samples and its negative samples.
 func bins(list ...[3]int64) (out []record.Bin) {
 	for _, b := range list {
 		out = append(out, record.Bin{Bin: int32(b[0]), Positives: b[1], Negatives: b[2]})
@@ -64,7 +63,7 @@ func requireEvaluations(t *testing.T, name string, got, want []result.Evaluation
 }
 
 func TestEvaluations(t *testing.T) {
-	// Of 2 trainers with 2 and 3 batches, the second one failed in epoch 1.
+	// The two trainers have 2 and 3 batches per epoch. The second trainer failed in epoch 1.
 	r := evaluating(1, []float64{1, 2, 3, 4}, []float64{3, 4, 5, 6})
 	got := r.sent(
 		[]*record.Evaluation{
@@ -112,7 +111,7 @@ func TestEvaluations(t *testing.T) {
 	requireEvaluations(t, "nothing held out", r.sent(nil).evaluations(), nil)
 }
 
-// Of a pass that is timed nobody knows how many epochs there are.
+// The number of epochs of a timed pass is unknown, so any epoch number from 0 is valid.
 func TestCheckOfEpochsOfATimedPass(t *testing.T) {
 	for epoch, want := range map[int]string{0: "", 1_000_000: "", -1: "its epoch is -1, but epochs start at 0"} {
 		t.Run(fmt.Sprint(epoch), func(t *testing.T) {
@@ -127,7 +126,7 @@ func TestCheckOfEpochsOfATimedPass(t *testing.T) {
 	}
 }
 
-// However the held-out samples are partitioned, the trainers find the same together.
+// The combined evaluation does not depend on how the held-out samples are divided among the trainers.
 func TestEvaluationsOfAnyPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		samples := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) *record.Evaluation {

@@ -11,13 +11,14 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// Where the backend names NCCL the result names the group as it is, and a warning says it of any other, and why.
+// If the backend is NCCL, the result names the implementation of the trainers' group. A warning gives the reason if
+// that is not NCCL.
 func TestNameGroup(t *testing.T) {
 	const host, refused = "psbench's own, in host memory over shm", "NCCL refuses two ranks of one card"
 	shared, left, library := record.BucketsShared, record.BucketsLeft, "NCCL 2.21.5"
 	for name, c := range map[string]struct {
 		group, notNCCL string
-		buckets        [2]string // of the trainers
+		buckets        [2]string // FactBuckets of each trainer
 		library        string
 		want, warning  string
 	}{

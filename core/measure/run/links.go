@@ -28,7 +28,7 @@ func (r *run) links() []result.Links {
 	return joined.List()
 }
 
-// together groups the processes that hold the hooks of a server's trainers; each list pushes as one.
+// together groups the processes that hold the hooks of a server's trainers. The processes in each group push as one.
 func (r *run) together(server *process) [][]*process {
 	var joiners []*process
 	for _, rank := range r.e.World.TrainersOf(server.rank) {

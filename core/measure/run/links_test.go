@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Each link is listed once, by what carries it, with the process at its end that joins it; where all
-// are carried alike, none is.
+// The result lists each link once, by its transport, with the processes that join it. If the transport has only one
+// kind of link, the result lists no links.
 func TestLinksOfARun(t *testing.T) {
 	node := cluster.Site{Host: "node7"}
 	elsewhere := map[string]cluster.Site{"trainer2": node, "trainer2.hook": node, "server3": node}

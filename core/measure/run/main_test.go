@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// experiment has every part from the built-in plugin.
+// experiment returns an experiment whose parts all come from the built-in plugin.
 func experiment(trainers, servers int, links registry.Links, isolate ...sdk.Kind) *config.Experiment {
 	builtin := registry.Plugin{Name: registry.Builtin}
 	e := &config.Experiment{

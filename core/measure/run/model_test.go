@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What a process says of its model is checked before anything follows from it, and the process named.
+// psbench checks a process's description of its model before using it. The error names the process.
 func TestCheckModel(t *testing.T) {
 	shaped := func(shape ...int) *layout.Model {
 		return &layout.Model{Parameters: []sdk.ParameterSpec{{Name: "x", Shape: shape}}}

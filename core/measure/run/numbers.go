@@ -13,10 +13,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared maps each type and name in the pieces of a process to its declaration. A name must not have two.
-type declared map[metric.Head]string // without their unit
+// declared maps each type and name in the pieces of a process to its declaration. A name must not have two
+// declarations.
+type declared map[metric.Head]string // the keys have no unit
 
-// add records a piece's declaration. Its error continues a sentence about the process.
+// add records a piece's declaration. The text of its error completes a sentence about the process.
 func (d declared) add(piece record.Piece) error {
 	switch p := piece.(type) {
 	case *record.Series:
@@ -31,7 +32,7 @@ func (d declared) add(piece record.Piece) error {
 	return nil
 }
 
-// note records one declaration; several allows it to come in several pieces.
+// note records one declaration. If several is true, the declaration may come in several pieces.
 func (d declared) note(h metric.Head, what string, several bool) error {
 	if h.Unit != "" {
 		what += " in " + quote.Word(h.Unit)
@@ -48,7 +49,7 @@ func (d declared) note(h metric.Head, what string, several bool) error {
 	return nil
 }
 
-// addNumbers adds the measurements of a process to the result, with its rank.
+// addNumbers adds the measurements of a process to the result, under its rank.
 func addNumbers(res *result.Result, p *process) {
 	for s := range pieces[*record.Series](&p.collected) {
 		appendHere(res.SeriesOf(p.rank, s.Type, s.Name), s.Measurements, p.Site().Clock.Estimate())
@@ -64,7 +65,8 @@ func addNumbers(res *result.Result, p *process) {
 	}
 }
 
-// appendHere appends measurements and converts their stamps to the core's clock. Durations are short, so they stay.
+// appendHere appends measurements and converts their time stamps to the core's clock. It does not convert durations,
+// because they are short.
 func appendHere(to *result.Series, chunk packed.Chunk[packed.Measurement], clock clocks.Estimate) {
 	if clock.Drift == 0 {
 		to.Append(packed.Shifted(chunk, -clock.OffsetNS))
@@ -75,7 +77,7 @@ func appendHere(to *result.Series, chunk packed.Chunk[packed.Measurement], clock
 	}
 }
 
-// factsOf merges the facts that the parts of a process reported before the pass and after it.
+// factsOf merges the facts that the parts of a process reported before the pass with the facts after the pass.
 func factsOf(p *process) map[string]string {
 	facts := maps.Clone(p.facts)
 	for after := range pieces[record.Facts](&p.collected) {

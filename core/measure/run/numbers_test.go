@@ -25,8 +25,8 @@ func histogram(h metric.Head, bounds ...float64) *record.Histogram {
 	return &record.Histogram{Head: h, Histogram: metric.NewHistogram(bounds)}
 }
 
-// A process that sends a type and name as two things, or a sum twice, ends the run with a
-// sentence. What comes in pieces comes as often as it likes.
+// If a process declares the same type and name in two ways, or sends a sum twice, the run ends with an error. A metric
+// that comes in pieces may come in any number of them.
 func TestWhatIsSentAsTwoThings(t *testing.T) {
 	for i, c := range []struct {
 		pieces []record.Piece
@@ -60,8 +60,8 @@ func TestWhatIsSentAsTwoThings(t *testing.T) {
 	}
 }
 
-// What the processes of a rank recorded is put together under the rank, and what parts knew
-// after the pass joins what they said before.
+// The result joins the records of all processes of a rank. Facts that parts report after the pass are added to their
+// earlier facts and replace those of the same name.
 func TestNumbersOfARank(t *testing.T) {
 	var list packed.List[packed.Observation]
 	list.Add(packed.Observation{A: 1, Value: 0.5})

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// settle fixes the length of the passes, now that the number of batches in an epoch is known.
+// settle fixes the lengths of the passes once the number of batches in an epoch is known.
 func (r *run) settle() {
 	fewest := math.MaxInt
 	for _, s := range r.shares {
@@ -24,8 +24,8 @@ func (r *run) settle() {
 	r.result.Config = r.e.Decided(r.lengths[record.Measured].Epochs)
 }
 
-// mostEpochs bounds the epochs of both passes before the data is partitioned: an epoch has at least one iteration.
-// For a timed pass it returns the most that a trainer accepts.
+// mostEpochs returns an upper bound for the epochs of both passes before the data is partitioned, because an epoch has
+// at least one iteration. For a timed pass it returns the largest number that a trainer accepts.
 func (r *run) mostEpochs() int32 {
 	most := 0
 	for _, l := range []stop.Length{r.e.WarmUp, r.e.Length} {
@@ -37,12 +37,12 @@ func (r *run) mostEpochs() int32 {
 	return int32(most) // #nosec G115 -- checked by config
 }
 
-// epochs returns how many epochs a trainer begins in a pass; 0 for a timed pass.
+// epochs returns how many epochs a trainer begins in a pass, or 0 for a timed pass.
 func (r *run) epochs(pass record.Pass, rank int) int {
 	return r.lengths[pass].EpochsOf(r.shares[rank].Batches)
 }
 
-// iterations returns how many iterations a trainer runs in a pass; 0 for a timed pass.
+// iterations returns how many iterations a trainer runs in a pass, or 0 for a timed pass.
 func (r *run) iterations(pass record.Pass, rank int) int {
 	return r.lengths[pass].IterationsOf(r.shares[rank].Batches)
 }
@@ -60,7 +60,8 @@ func (r *run) measure(ctx context.Context) error {
 // intervals maps a pass to its interval of the noise meter.
 var intervals = map[record.Pass]string{record.WarmUp: noise.WarmUp, record.Measured: noise.Measured}
 
-// train resets every process and trains once. It keeps the work of a warm-up, which the next reset erases.
+// train resets every process and trains once. It stores the work of a warm-up, because the next reset erases it in the
+// processes.
 func (r *run) train(ctx context.Context, pass record.Pass) error {
 	works, err := r.pass(ctx, pass)
 	if err == nil && pass == record.WarmUp {
@@ -69,10 +70,10 @@ func (r *run) train(ctx context.Context, pass record.Pass) error {
 	return err
 }
 
-// pass resets every process and trains once. It returns the work of each trainer.
+// pass resets every process and trains once. It returns each trainer's work.
 func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error) {
-	// Companions are reset after their trainers. A trainer's reset also initializes the model in its companion, and
-	// each process discards what it recorded before its own reset.
+	// Companions are reset after their trainers. Resetting a trainer also initializes the model in its companion, and
+	// each process discards everything that it recorded before its own reset.
 	ranks, companions := r.processes.parted()
 	for _, some := range [][]*process{ranks, companions} {
 		if err := cluster.Reset(ctx, r.cluster, some, pass); err != nil {
@@ -99,7 +100,7 @@ func (r *run) pass(ctx context.Context, pass record.Pass) ([]record.Work, error)
 	return works, err
 }
 
-// batches returns the number of iterations of each trainer in a pass; nil if unknown.
+// batches returns the number of iterations of each trainer in a pass, or nil if it is unknown.
 func (r *run) batches(pass record.Pass) []int64 {
 	if r.lengths[pass].Time > 0 {
 		return nil
@@ -111,7 +112,7 @@ func (r *run) batches(pass record.Pass) []int64 {
 	return batches
 }
 
-// expect sends each server the number of batches that each of its trainers has in the pass.
+// expect tells each server how many batches each of its trainers has in the pass.
 func (r *run) expect(ctx context.Context, batches []int64) error {
 	if r.e.Service == sdk.ServiceTables || !r.e.Links.Server {
 		return nil
@@ -127,12 +128,12 @@ func (r *run) expect(ctx context.Context, batches []int64) error {
 		})
 }
 
-// mostAhead is the longest time before the end of a timed pass at which psbench announces the end. Within it psbench
-// must ask and answer all processes, or those that finish early wait for the rest.
+// mostAhead is the longest time before the end of a timed pass at which psbench announces the end. All processes must
+// be asked and answered within this time. Otherwise trainers that finish early wait for the others.
 const mostAhead = 200 * time.Millisecond
 
-// endLater ends a pass after a time; 0 means never. The caller calls ended once the pass is over: it waits until no
-// announcement is under way and returns its error.
+// endLater ends a pass after a given time; 0 means never. The caller must call ended once the pass is over. ended waits
+// for a running announcement and returns its error.
 func (r *run) endLater(ctx context.Context, after time.Duration) (ended func() error) {
 	if after == 0 {
 		return func() error { return nil }
@@ -148,7 +149,7 @@ func (r *run) endLater(ctx context.Context, after time.Duration) (ended func() e
 		case <-over:
 			result <- nil
 		case <-ctx.Done():
-			result <- nil // Train fails with the same error
+			result <- nil // Train returns the same error
 		}
 	}()
 	return func() error {
@@ -157,7 +158,7 @@ func (r *run) endLater(ctx context.Context, after time.Duration) (ended func() e
 	}
 }
 
-// end agrees with the trainers on the iteration that ends the pass, so far ahead, as stop.Point describes.
+// end agrees with the trainers on the last iteration of the pass, ahead of the pass's end; see stop.Point.
 func (r *run) end(ctx context.Context, ahead time.Duration) error {
 	bounds := make([]int64, len(r.processes.trainers))
 	err := cluster.Each(ctx, r.cluster, r.processes.trainers,
@@ -170,7 +171,7 @@ func (r *run) end(ctx context.Context, ahead time.Duration) error {
 		return err
 	}
 	ends := stop.Together(bounds, r.e.Connected())
-	if err := r.expect(ctx, ends); err != nil { // before any trainer can reach the end
+	if err := r.expect(ctx, ends); err != nil { // before any trainer can reach the last iteration
 		return err
 	}
 	return cluster.Each(ctx, r.cluster, r.processes.trainers,

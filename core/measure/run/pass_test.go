@@ -15,14 +15,15 @@ import (
 	"github.com/psbench/psbench/internal/host/stop"
 )
 
-// lasting is a run of trainers with 2, 3, ... batches an epoch, half of them by each server.
+// lasting returns a run of four trainers with 2, 3, 4 and 5 batches per epoch. Each of the two servers serves half of
+// the trainers.
 func lasting(warmUp, length stop.Length) *run {
 	r := &run{e: experiment(4, 2, registry.Links{Server: true})}
 	r.e.WarmUp, r.e.Length = warmUp, length
 	return settled(laidOut(r))
 }
 
-// A server is told how many batches each of its trainers has, where that is known.
+// A server learns how many batches each of its trainers has, if the number is known.
 func TestBatchesOfAPass(t *testing.T) {
 	for name, c := range map[string]struct {
 		length stop.Length
@@ -49,7 +50,7 @@ func TestBatchesOfAPass(t *testing.T) {
 	}
 }
 
-// A trainer is made for no fewer epochs than any pass has.
+// A trainer is built for at least as many epochs as the longest pass has.
 func TestMostEpochs(t *testing.T) {
 	for _, c := range []struct {
 		warmUp, length stop.Length
@@ -73,7 +74,7 @@ func TestMostEpochs(t *testing.T) {
 	}
 }
 
-// Without a warm-up there is no such phase.
+// A run without a warm-up has no warm-up phase.
 func TestPhaseOfTheWarmUp(t *testing.T) {
 	for _, warmUp := range []stop.Length{{}, {Epochs: 1}, {Iterations: 1}, {Time: 1}} {
 		t.Run(fmt.Sprint(warmUp.Epochs), func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestPhaseOfTheWarmUp(t *testing.T) {
 	}
 }
 
-// The result says how many epochs the default came to, and why.
+// The result states how many epochs the default led to, and why.
 func TestDecidedEpochs(t *testing.T) {
 	for name, c := range map[string]struct {
 		least, epochs int

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Place returns where the processes of e run on these hosts. The core's host comes first if it is among them;
-// without any hosts all run on this one. Place starts nothing.
+// Place returns where the processes of e would run on the given hosts. The core's host comes first if it is one of
+// them. Without any hosts, all processes run on the core's host. Place starts no processes.
 func Place(e *config.Experiment, hosts []placement.Host) (*placement.Layout, error) {
 	return place(e, layOut(e), hosts)
 }
@@ -29,12 +29,12 @@ func place(e *config.Experiment, ps processes, hosts []placement.Host) (*placeme
 	return placement.Lay(hosts, all, e.Place, e.Affinity)
 }
 
-// placedAs maps the kinds of ranks to those of the placement.
+// placedAs maps the kinds of ranks to the kinds of package placement.
 var placedAs = map[sdk.Kind]placement.Kind{
 	sdk.KindTrainer: placement.Trainer, sdk.KindServer: placement.Server, sdk.KindData: placement.Data,
 }
 
-// here describes the core's host. Its devices are known only if a rank needs one.
+// here describes the core's host. It includes the devices only if a rank needs one.
 func here(e *config.Experiment) placement.Host {
 	gpus := 0
 	if e.CUDA != nil {

@@ -18,8 +18,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// planAndPartition asks the trainers which parameters they reduce together and which inputs they take, then asks the
-// data process for such batches. Both depend on the model and on the tables of the servers, which are known by now.
+// planAndPartition asks the trainers which parameters they reduce together and which inputs they take. It then asks the
+// data process for matching batches. Both answers depend on the model and on the servers' tables, which are known by
+// now.
 func (r *run) planAndPartition(ctx context.Context) error {
 	for _, t := range r.processes.trainers {
 		if err := t.holder(sdk.KindModel).checkModel(); err != nil {
@@ -46,8 +47,7 @@ func (r *run) planAndPartition(ctx context.Context) error {
 	if err := r.agreeOnPlan(); err != nil {
 		return err
 	}
-	// There is no deadline: reading all data once takes as long as it takes. The data process reports a stall
-	// itself.
+	// This call has no deadline, because reading all data may take any time. The data process itself reports a stall.
 	if err := cluster.Each(ctx, r.cluster, []*process{r.processes.data}, cluster.Unbounded, r.partition); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (r *run) planAndPartition(ctx context.Context) error {
 	return nil
 }
 
-// checkModel returns an error if the process describes its model wrongly.
+// checkModel returns an error if the process's description of its model is invalid.
 func (p *process) checkModel() error {
 	if p.model == nil {
 		return fmt.Errorf("%s: it did not describe its model when it was configured", p.Name)
@@ -68,7 +68,7 @@ func (p *process) checkModel() error {
 	return nil
 }
 
-// checkSteps refuses a model that steps its parameters itself where another part would step them too.
+// checkSteps returns an error if a model steps its parameters itself and another part would step them too.
 func (r *run) checkSteps() error {
 	if !r.model.Steps {
 		return nil
@@ -99,12 +99,12 @@ func (r *run) tables() ([]comm.TableSpec, error) {
 		}
 		r.result.Tables = append(r.result.Tables, *s.table)
 	}
-	// Tables that are too large by themselves are rejected before any data is read.
+	// Tables that alone need too much memory are rejected before any data is read.
 	return r.result.Tables, comm.ReserveTables(cluster.Names(r.processes.servers), r.result.Tables, comm.LookupSpec{},
 		0)
 }
 
-// agreeOnPlan checks that all trainers made the same plan.
+// agreeOnPlan returns an error unless all trainers made the same plan.
 func (r *run) agreeOnPlan() error {
 	first := r.processes.trainers[0]
 	for _, t := range r.processes.trainers {
@@ -126,7 +126,7 @@ func (r *run) agreeOnPlan() error {
 func (r *run) partition(ctx context.Context, data *process) error {
 	reply, err := data.Partition(ctx, r.partitionRequest())
 	if err != nil {
-		r.unfit = status.Code(err) == codes.Unknown // the code of a refusal by the process itself
+		r.unfit = status.Code(err) == codes.Unknown // a refusal by the process itself has this code
 		return err
 	}
 	p := partitioned(reply)
@@ -152,7 +152,8 @@ func (r *run) partition(ctx context.Context, data *process) error {
 	return nil
 }
 
-// checkFloatTargets refuses numeric targets where the plugin of a trainer or model is older than those.
+// checkFloatTargets returns an error if the targets are numbers but the plugin of a trainer or model is too old for
+// them.
 func (r *run) checkFloatTargets() error {
 	if r.shares[0].TargetWidth == 0 {
 		return nil
@@ -169,8 +170,8 @@ func (r *run) checkFloatTargets() error {
 	return nil
 }
 
-// warnBatchSize warns that the batch size has no effect if it differs from the default. A recorded configuration
-// contains the default as well, so the default gets no warning.
+// warnBatchSize warns that the batch size has no effect, if it differs from the default. It is silent about the
+// default, because a recorded configuration contains the default too.
 func (r *run) warnBatchSize() {
 	o, _ := option.Of("batch_size")
 	for _, v := range r.e.Values {
@@ -182,9 +183,9 @@ func (r *run) warnBatchSize() {
 	}
 }
 
-// size sets the room that the links need for the batches. A sparse bucket gets the most rows that the trainers on
-// one link can touch, and never more than its table has. A lookup gets the largest batch of any trainer. With
-// several tables every index is a bag of its own.
+// size sets the memory that the links need for the batches. A sparse bucket gets room for the most rows that the
+// trainers on one link can touch, but not for more rows than its table has. A lookup gets room for the largest batch of
+// any trainer. If there are several tables, every index is a bag of its own.
 func (r *run) size(tables []comm.TableSpec) {
 	rows := 0
 	for _, set := range r.e.World.Sets(r.e.Links) {
@@ -216,6 +217,6 @@ func (r *run) size(tables []comm.TableSpec) {
 	}
 }
 
-// buckets returns the buckets that all trainers planned.
+// buckets returns the buckets that all trainers have planned.
 func (r *run) buckets() []tensor.BucketSpec { return r.processes.trainers[0].plan.buckets }
 func (r *run) inputs() *sdk.InputSpec       { return r.processes.trainers[0].plan.inputs }

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// planned is a plan of a dense and a sparse bucket, for data of some classes.
+// planned returns a plan with a dense and a sparse bucket, for data with this many classes.
 func planned(rows, classes int) plan {
 	return plan{
 		buckets: []tensor.BucketSpec{{Elements: 4}, {Sparse: true, TableRows: rows, Width: 2, Elements: 2 * rows}},
@@ -35,8 +35,8 @@ func withPlans(r *run, plans ...plan) *run {
 	return r
 }
 
-// The capacity of a sparse bucket is what the batches of connected trainers
-// touch at most, in the largest set of them.
+// The capacity of a sparse bucket is the largest number of rows that connected trainers can touch together. The largest
+// set of connected trainers decides.
 func TestSizeOfSparseBuckets(t *testing.T) {
 	shares := []batches.Share{{DistinctRows: 10}, {DistinctRows: 20}, {DistinctRows: 5}, {DistinctRows: 7}}
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestSizeOfLookups(t *testing.T) {
 	}
 }
 
-// Of several tables every index is a bag of its own.
+// If there are several tables, every index is a bag of its own.
 func TestSizeOfLookupsInSeveralTables(t *testing.T) {
 	plan := planned(1, 1)
 	plan.inputs.Tables = []int{3, 4}
@@ -82,7 +82,7 @@ func TestSizeOfLookupsInSeveralTables(t *testing.T) {
 	}
 }
 
-// A trainer, and nobody else, knows what the data process sends it.
+// Only a trainer learns what the data process sends to it.
 func TestTrainersKnowTheirShares(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		r := laidOut(&run{e: experiment(2, 1, registry.Links{Server: true}, sdk.KindModel), streamed: streamed})
@@ -138,7 +138,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// What the request to configure says of servers.
+// A trainer's request names the server. The requests about a model give its first tensor, and a server's request gives
+// its role.
 func TestConfigureRequests(t *testing.T) {
 	for service, firstTensor := range map[sdk.Service]int32{sdk.ServiceGradients: 0, sdk.ServiceTables: 3,
 		sdk.ServiceParameters: 0} {
@@ -168,7 +169,7 @@ func TestConfigureRequests(t *testing.T) {
 	}
 }
 
-// checkServerRole checks what a server is to be where all of a run serve something.
+// checkServerRole checks the role of a server in a run with this service.
 func checkServerRole(t *testing.T, service sdk.Service, s *process, q *proto.ConfigureRequest) {
 	t.Helper()
 	if table := q.GetTable(); (table != nil) != (service == sdk.ServiceTables) ||
@@ -184,10 +185,10 @@ func checkServerRole(t *testing.T, service sdk.Service, s *process, q *proto.Con
 	}
 }
 
-// Servers of tables share the cores; other servers take those that are free.
+// A server of tables gets its share of the cores for Go. Other servers get no fixed number of Go threads.
 func TestEnvironment(t *testing.T) {
 	for _, name := range []string{"OPENBLAS_NUM_THREADS", "GOMAXPROCS"} {
-		t.Setenv(name, "") // which also puts back what was there
+		t.Setenv(name, "") // also restores the old value after the test
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +227,7 @@ func TestEnvironment(t *testing.T) {
 		if n := count(r, r.processes.data, "GOMAXPROCS"); n != 0 {
 			t.Errorf("%s: the data process has %d threads", service, n)
 		}
-		// A trainer that is alone on its host has all of its cores.
+		// A trainer that is alone on its host gets all cores of the host.
 		trainer.Process = placed{site: cluster.Site{Host: "node7", Cores: 16}}
 		if n := count(r, trainer, "OPENBLAS_NUM_THREADS"); n != 16 ||
 			r.configureRequest(trainer).GetTrainer().GetModel().GetThreads() != 16 {

@@ -18,26 +18,26 @@ import (
 // process is one process of the run: a rank, the data process or a companion.
 type process struct {
 	*cluster.Member
-	rank       int // rank that it belongs to; -1 for data
+	rank       int // its rank, or the rank that it serves; -1 for data
 	position   int // index of a server among the servers
 	kind       sdk.Kind
-	host       *process              // the process that calls it; nil unless it is a companion
-	companions map[sdk.Kind]*process // companions of this process, by the kind that they hold
+	host       *process              // the process that calls it; nil if it is not a companion
+	companions map[sdk.Kind]*process // companions of this process, by the kind of part that they hold
 	device     *devices.Device       // device of a CUDA rank
 
-	// known once it runs
-	model        *layout.Model   // nil unless the process holds the model
-	table        *comm.TableSpec // nil unless it is a server of a table
+	// set while the process runs
+	model        *layout.Model   // nil if the process does not hold the model
+	table        *comm.TableSpec // nil if it is not a server of a table
 	plan         plan            // of a trainer
 	facts        map[string]string
 	boundariesNS map[sdk.Kind]int64 // median cost of a no-op call to each companion, in ns
 	collected    collected
 }
 
-// plan holds the buckets that a trainer reduces and the inputs that the data must have.
+// plan holds the buckets that a trainer reduces and the inputs that it takes.
 type plan struct {
 	buckets []tensor.BucketSpec
-	inputs  *sdk.InputSpec // nil if the trainer gave none
+	inputs  *sdk.InputSpec // nil if the trainer stated none
 }
 
 // processes holds all processes of a run.
@@ -49,8 +49,8 @@ type processes struct {
 }
 
 // layOut decides which process holds which part. A hook, criterion or model gets a companion process in three cases:
-// the user asked for one, the trainer's plugin lacks the part, or the part speaks the protocol. A server or data
-// that speaks the protocol runs in a companion of a process of psbench's own.
+// the user asked for one, the trainer's plugin lacks the part, or the part speaks the protocol. If a server or data
+// speaks the protocol, it runs in a companion of one of psbench's own processes.
 func layOut(e *config.Experiment) processes {
 	var ps processes
 	add := func(name string, p *process) *process {
@@ -91,15 +91,15 @@ func layOut(e *config.Experiment) processes {
 	return ps
 }
 
-// onDevice gives a CUDA rank the plugin that computes on devices.
+// onDevice gives a CUDA rank the plugin that computes on CUDA devices.
 func (p *process) onDevice(e *config.Experiment) {
 	if e.World.CUDA(p.rank) {
 		p.Plugin = e.PluginOf(p.kind, p.rank)
 	}
 }
 
-// onDevicesOf assigns the devices of a layout to its CUDA ranks. On hosts other than the core's, psbench knows only
-// the ordinal of a device.
+// onDevicesOf assigns the devices of a layout to its CUDA ranks. For devices on other hosts, psbench knows only the
+// ordinal.
 func (ps *processes) onDevicesOf(l *placement.Layout, e *config.Experiment, coreApart bool) {
 	for _, p := range ps.all {
 		placed, _ := l.Of(p.Name)
@@ -125,8 +125,8 @@ func (ps *processes) parted() (others, companions []*process) {
 	return others, companions
 }
 
-// partKind is the kind that reports give a process which holds the part of a server or of data; its host is the
-// rank.
+// partKind is the kind, in reports, of a process that holds the part of a server or of data. The host of that process
+// is the rank.
 const partKind = "part"
 
 // isPart reports whether the process holds the part of a server or of data for its host.
@@ -140,8 +140,8 @@ func (p *process) reportedKind() string {
 	return string(p.kind)
 }
 
-// joiner returns the process that joins the links of a trainer's hook. This is the hook's process, unless the hook
-// asks its trainer by the protocol to use the links.
+// joiner returns the process that joins the links of a trainer's hook. This is normally the process that holds the
+// hook. If the hook speaks the protocol, it asks its trainer to use the links, and the trainer joins them.
 func (p *process) joiner() *process {
 	if holder := p.holder(sdk.KindHook); !holder.Protocol {
 		return holder
@@ -149,7 +149,8 @@ func (p *process) joiner() *process {
 	return p
 }
 
-// checkContracts refuses trainers whose plugins are older than the protocol, if they have to call parts by it.
+// checkContracts returns an error if a trainer must call parts by the protocol but its plugin is older than the
+// protocol.
 func (r *run) checkContracts() error {
 	for _, p := range r.processes.all {
 		if t := p.host; t != nil && p.Protocol && t.kind == sdk.KindTrainer &&
@@ -161,7 +162,7 @@ func (r *run) checkContracts() error {
 	return nil
 }
 
-// holder returns the process that holds a trainer's part of a kind.
+// holder returns the process that holds a trainer's part of this kind.
 func (p *process) holder(kind sdk.Kind) *process {
 	if c := p.companions[kind]; c != nil {
 		return c

@@ -68,7 +68,7 @@ func TestLayOut(t *testing.T) {
 	}
 }
 
-// speaking has a server and data of a plugin that speak the protocol.
+// speaking returns an experiment whose server and data speak the protocol. Both come from another plugin.
 func speaking(trainers, servers int) *config.Experiment {
 	e := experiment(trainers, servers, registry.Links{Server: true})
 	for _, kind := range []sdk.Kind{sdk.KindServer, sdk.KindData} {
@@ -78,7 +78,8 @@ func speaking(trainers, servers int) *config.Experiment {
 	return e
 }
 
-// beside has two trainers with a hook and a model that speak the protocol, of the trainer's own plugin.
+// beside returns an experiment with two trainers. Their hook and model speak the protocol and come from the trainers'
+// own plugin.
 func beside(links registry.Links) *config.Experiment {
 	e := experiment(2, 1, links)
 	for _, kind := range []sdk.Kind{sdk.KindHook, sdk.KindModel} {
@@ -89,7 +90,7 @@ func beside(links registry.Links) *config.Experiment {
 	return e
 }
 
-// A trainer of a plugin that is older than the protocol calls no part by it.
+// A trainer cannot call parts by the protocol if its plugin is older than the protocol.
 func TestContractsOfTrainers(t *testing.T) {
 	for contract, want := range map[string]string{
 		"2.1": "", "2.2": "", "3.0": "",
@@ -117,7 +118,7 @@ func TestContractsOfTrainers(t *testing.T) {
 	}
 }
 
-// A trainer or a model of a plugin from before targets that are numbers is not given any.
+// psbench gives numeric targets to no trainer or model whose plugin is too old for them.
 func TestContractsOfFloatTargets(t *testing.T) {
 	const want = "the targets of data a_data are numbers, but trainer a_trainer of plugin builtin speaks version 2.4 of psbench's contract with plugins, which has classes alone: build it for version 2.5"
 	for _, c := range []struct {
@@ -142,7 +143,7 @@ func TestContractsOfFloatTargets(t *testing.T) {
 	}
 }
 
-// Nobody else steps the parameters of a model that does so itself.
+// If a model steps its parameters itself, no other part may step them.
 func TestModelsThatStep(t *testing.T) {
 	for _, c := range []struct {
 		steps    bool
@@ -172,8 +173,8 @@ func TestModelsThatStep(t *testing.T) {
 	}
 }
 
-// A part of a server or of data that speaks the protocol is beside psbench's own process, which is
-// told of it, and reports say which part the rank runs.
+// If the part of a server or of data speaks the protocol, it runs in a companion of psbench's own process. That process
+// knows its companion, and reports show which part the rank runs.
 func TestPartsBesideRanks(t *testing.T) {
 	r := laidOut(&run{e: speaking(4, 2)})
 	r.processes.trainers[0].plan.inputs = &sdk.InputSpec{}
@@ -215,7 +216,7 @@ func TestPartsBesideRanks(t *testing.T) {
 	}
 }
 
-// laidOut lays e out and gives every process an address.
+// laidOut creates the processes of a run and gives each of them an address.
 func laidOut(r *run) *run {
 	r.processes = layOut(r.e)
 	for _, s := range r.processes.all {
@@ -227,7 +228,7 @@ func laidOut(r *run) *run {
 	return r
 }
 
-// settled decides how long the passes of a run are that is laid out.
+// settled fixes the lengths of the passes of a run.
 func settled(r *run) *run {
 	if r.result == nil {
 		r.result = newResult(r.e, r.o)
@@ -236,14 +237,14 @@ func settled(r *run) *run {
 	return r
 }
 
-// tables makes the servers those of tables.
+// tables makes the run's servers serve tables.
 func tables(r *run) *run {
 	r.e.Service, r.e.World.EveryServer = sdk.ServiceTables, true
 	r.lookup = &comm.LookupSpec{Bags: 1}
 	return r
 }
 
-// who is whom a process is told to join or to wait for.
+// who lists the processes that a process joins or waits for.
 type who struct {
 	Data, Server           string
 	Ring, Trainers         []string
@@ -362,8 +363,8 @@ func TestConnectRequests(t *testing.T) {
 	}
 }
 
-// requireAddresses requires that the hook's links lead to the addresses of the
-// run's transport and everything else to the Unix sockets.
+// requireAddresses checks that the hook's links use addresses of the run's transport, and that all other connections
+// use Unix sockets.
 func requireAddresses(t *testing.T, name string, q *proto.ConnectRequest) {
 	t.Helper()
 	trainer, hook := q.GetTrainer(), q.GetTrainer().GetHook()

@@ -10,14 +10,15 @@ import (
 // Progress receives the progress of the first trainer. Its methods may be called concurrently.
 type Progress interface {
 	Phase(name string)
-	// Pass reports that a pass begins: its iterations for the trainer or its length, and the number of batches in an
-	// epoch. An unknown value is 0. In each iteration all trainers together take so many samples.
+	// Pass reports that a pass begins. It gives the trainer's number of iterations or the length of the pass, and the
+	// number of batches in an epoch. An unknown value is 0. samples is the number of samples that all trainers together
+	// use in one iteration.
 	Pass(iterations, batches int64, length time.Duration, samples float64)
-	// EpochsEvery returns n if Epoch is wanted for the first of every n epochs, 0 for none.
+	// EpochsEvery returns n to have Epoch called for the first of every n epochs, or 0 for no calls.
 	EpochsEvery() int
-	// Epoch reports that the trainer begins an epoch, counted from 1, of so many; 0 if their number is unknown.
+	// Epoch reports that the trainer begins this epoch, counted from 1, out of epochs. epochs is 0 if unknown.
 	Epoch(trainer string, epoch, epochs int)
-	// Iterations reports, a few times a second, how many iterations of the pass are done, and the last loss.
+	// Iterations reports a few times a second how many iterations of the pass are done, and the last loss.
 	Iterations(done int64, loss float64)
 }
 
@@ -40,7 +41,7 @@ func (r *run) follow() {
 	}
 }
 
-// tell reports that a pass begins. It drops late reports of the pass before from here on.
+// tell reports that a pass begins. From now on, late reports of the previous pass are dropped.
 func (r *run) tell(pass record.Pass) {
 	r.told.Store(int64(pass))
 	samples := 0

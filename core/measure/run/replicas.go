@@ -11,9 +11,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// replicas reports whether trainers that exchange gradients ended the pass with equal parameters, and warns if they
-// should have but did not. It returns nil for a single trainer, or if a trainer's contract is too old to report
-// checksums.
+// replicas reports whether trainers that exchange gradients ended the pass with equal parameters. It warns if they
+// should have equal parameters but do not. It returns nil for a single trainer, or if a trainer's contract is too old
+// to report checksums.
 func (r *run) replicas() *result.Replicas {
 	checksums := make([][]uint32, len(r.processes.trainers))
 	for i, t := range r.processes.trainers {
@@ -36,8 +36,8 @@ func (r *run) replicas() *result.Replicas {
 	return found
 }
 
-// unequal counts the parameters in which a trainer differs from the first of its set and names the first such one;
-// nil if there are none.
+// unequal counts the parameters in which a trainer differs from the first trainer of its set. It also names the first
+// such parameter. It returns nil if all parameters are equal.
 func (r *run) unequal(checksums [][]uint32, first, rank int) *result.UnequalReplica {
 	a, b := checksums[first], checksums[rank]
 	d := &result.UnequalReplica{Rank: rank, From: first, Of: len(a)}
@@ -55,7 +55,7 @@ func (r *run) unequal(checksums [][]uint32, first, rank int) *result.UnequalRepl
 	return d
 }
 
-// warnReplicas warns that trainers differ which must be equal.
+// warnReplicas warns of trainers that differ although they must be equal.
 func (r *run) warnReplicas(found *result.Replicas) {
 	if found == nil || len(found.Unequal) == 0 {
 		return
@@ -70,11 +70,12 @@ func (r *run) warnReplicas(found *result.Replicas) {
 		r.e.World.Name(d.From), others, r.e.Parts[sdk.KindHook].Key))
 }
 
-// arrivalOrder explains why the result depends on the order in which gradients arrive; "" if it does not.
+// arrivalOrder explains why the result depends on the order in which gradients arrive. It returns "" if the order does
+// not matter.
 func (r *run) arrivalOrder() string {
 	pushers := 0
 	for _, s := range r.processes.servers {
-		if !r.e.World.CUDA(s.rank) { // a server on a device adds in the order of ranks
+		if !r.e.World.CUDA(s.rank) { // a server on a device adds in the order of the ranks
 			pushers = max(pushers, len(cluster.FirstOf(r.together(s))))
 		}
 	}

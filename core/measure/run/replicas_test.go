@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Trainers of a server that end with other parameters than its first one are a warning, which names the first
-// parameter. Nothing is said of those that do not tell.
+// psbench warns if trainers of a server end with different parameters than the server's first trainer. The warning
+// names the first such parameter. There is no warning if a trainer reports no checksums.
 func TestReplicas(t *testing.T) {
 	sets, apart := [][]int{{0, 1}, {2, 3}}, [][]int{{0}, {1}, {2}, {3}}
 	for name, c := range map[string]struct {

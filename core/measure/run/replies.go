@@ -31,12 +31,12 @@ func (p *process) planned(reply *proto.PlanReply) {
 	}
 }
 
-// partitioned returns how the data process divided the batches.
+// partitioned returns the partition of the batches that the data process chose.
 func partitioned(reply *proto.PartitionReply) *batches.Partition {
 	return convert.PartitionFromProto(reply)
 }
 
-// connected stores what a process measured as it joined its links.
+// connected stores the measurements that a process made while it joined its links.
 func (p *process) connected(reply *proto.ConnectReply) {
 	p.facts, p.boundariesNS = reply.GetFacts(), map[sdk.Kind]int64{}
 	for kind, ns := range reply.GetBoundaryNs() {
@@ -47,8 +47,8 @@ func (p *process) connected(reply *proto.ConnectReply) {
 // workOf returns a trainer's work in a pass, on its own clock.
 func workOf(reply *proto.TrainReply) record.Work { return convert.WorkFromProto(reply.GetWork()) }
 
-// readRecord passes each piece of a process's record of a pass to take, on the process's clock. It ends at the last
-// piece or at an error, which may be take's.
+// readRecord reads a process's record of a pass and calls take for each piece. Time stamps are on the process's clock.
+// It ends after the last piece or at an error, which may come from take.
 func (p *process) readRecord(ctx context.Context, pass record.Pass, take func(record.Piece) error) error {
 	stream, err := p.Collect(ctx, collectRequest(pass))
 	if err != nil {

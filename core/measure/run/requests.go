@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// configure assigns each process its part.
+// configure sends each process the parts that it holds.
 func (r *run) configure(ctx context.Context) error {
 	return cluster.Configure(ctx, r.cluster, r.processes.all, r.configureRequest, (*process).configured)
 }
@@ -57,7 +57,7 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 	return req
 }
 
-// companionRole describes the run to a companion. The part of a server learns only of the trainers that push to it.
+// companionRole describes the run to a companion. A server's part gets only the number of trainers that push to it.
 func (r *run) companionRole(p *process) *proto.CompanionRole {
 	trainers := len(r.processes.trainers)
 	if p.kind == sdk.KindServer {
@@ -75,7 +75,7 @@ func (r *run) companionRole(p *process) *proto.CompanionRole {
 	return role
 }
 
-// wanted returns the targets that the criterion takes.
+// wanted returns the kind of targets that the criterion takes.
 func (r *run) wanted() *proto.Wanted {
 	c := r.e.Parts[sdk.KindCriterion]
 	return convert.WantedToProto(batches.Wanted{Criterion: c.Key, Targets: c.Targets})
@@ -125,7 +125,7 @@ func (r *run) setServerRole(req *proto.ConfigureRequest, p *process) {
 	req.Role = &proto.ConfigureRequest_Server{Server: role}
 }
 
-// modelEnv describes the run to the model of a process. The model's tensors are numbered after those of tables.
+// modelEnv describes the run to the model of a process. The numbers of the model's tensors follow those of the tables.
 func (r *run) modelEnv(p *process) *proto.ModelEnv {
 	env := &proto.ModelEnv{
 		MaxBatch: int32(r.e.BatchSize), // #nosec G115 -- checked by config
@@ -157,7 +157,7 @@ func (r *run) partitionRequest() *proto.PartitionRequest {
 	return req
 }
 
-// connect joins all links, after a check that their memory is available.
+// connect checks that enough memory is available for all links, then joins the links.
 func (r *run) connect(ctx context.Context) error {
 	if err := r.reserve(); err != nil {
 		return err
@@ -173,8 +173,8 @@ func (r *run) connect(ctx context.Context) error {
 	return nil
 }
 
-// nameGroup records what reduces the trainers' group, and warns where the backend names NCCL but another transport
-// does the work. Only the trainers know what reduces the buckets and whether they stay on a device.
+// nameGroup records which implementation reduces the trainers' group. It warns if the backend is NCCL but another
+// transport does the work. Only the trainers know what reduces the buckets and whether the buckets stay on a device.
 func (r *run) nameGroup() {
 	if r.result.Group == "" {
 		return
@@ -232,7 +232,7 @@ func (r *run) connectRequest(p *process) *proto.ConnectRequest {
 	}
 }
 
-// partOf returns the process with the part of a server or of data; nil if the rank holds the part itself.
+// partOf returns the companion with the part of a server or of data. It returns nil if the rank holds the part itself.
 func (r *run) partOf(p *process) *proto.Peer {
 	part := p.companions[p.kind]
 	if part == nil {
@@ -290,7 +290,7 @@ func (r *run) hookLinks(rank int) *proto.HookLinks {
 		return links
 	}
 	group := &proto.Group{Position: int32(rank), AcrossDevices: r.e.GroupSpans()} // #nosec G115 -- a rank
-	for _, host := range cluster.Hosts(r.processes.trainers) {                    // the hosts of their joiners, too
+	for _, host := range cluster.Hosts(r.processes.trainers) {                    // also the hosts of their joiners
 		group.Hosts = append(group.Hosts, int32(host)) // #nosec G115 -- at most as many as ranks
 	}
 	for _, t := range r.processes.trainers {
@@ -324,7 +324,7 @@ func endRequest(iterations int64) *proto.EndRequest {
 	return &proto.EndRequest{Iterations: iterations}
 }
 
-// expectRequest lists how many batches a server will get from each of its trainers, where known.
+// expectRequest lists how many batches a server will get from each of its trainers, if the numbers are known.
 func expectRequest(batches []int64, trainers []int) *proto.ExpectRequest {
 	req := &proto.ExpectRequest{}
 	if batches == nil {

@@ -1,5 +1,5 @@
-// Package run carries out one experiment. It assigns the parts to processes, starts and connects them, runs the
-// warm-up and the measured pass, and collects their records. It never touches a tensor.
+// Package run carries out one experiment. It assigns the parts to processes, starts and connects them, runs the warm-up
+// and the measured pass, and collects the records. It never touches a tensor.
 package run
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/psbench/psbench/internal/host/stop"
 )
 
-// Options are the settings of a run that are no part of the experiment.
+// Options are the settings of a run that are not part of the experiment.
 type Options struct {
 	cluster.Options
 	// Command is the command line that the result records.
 	Command []string
 	// StartedNS is when the core started, in ns of comm.Now.
 	StartedNS int64
-	// Environment holds variables for the processes, in addition to the core's environment and those that a run
-	// sets.
+	// Environment holds variables for the processes. They are added to the core's environment and to the variables that
+	// a run sets.
 	Environment []string
-	// Summarize asks for the parameter summaries.
+	// Summarize asks the processes for summaries of their parameters.
 	Summarize bool
 	Progress  Progress
 }
@@ -42,18 +42,18 @@ type run struct {
 	noise     *noise.Meter
 	model     layout.Model
 	shares    []batches.Share // by trainer
-	streamed  bool            // the data is read again in every epoch
+	streamed  bool            // the data process rereads the data in every epoch
 	lengths   map[record.Pass]stop.Length
 	lookup    *comm.LookupSpec // nil unless servers hold tables
-	told      atomic.Int64     // the running pass, a record.Pass, for progress reports
-	passing   record.Pass      // the last pass for which every process was reset
-	warmedUp  []record.Work    // work of each trainer in a completed warm-up, on its own clock
+	told      atomic.Int64     // the current pass, a record.Pass, for progress reports
+	passing   record.Pass      // the last pass for which all processes were reset
+	warmedUp  []record.Work    // each trainer's work in a completed warm-up, on the trainer's clock
 	unfit     bool             // the data process refused its samples
 	result    *result.Result
 }
 
-// Run carries out e. If it fails after the warm-up began, it returns the record of the last pass, marked incomplete,
-// with the error. When it returns, all processes have ended and nothing of the run is left.
+// Run executes e. If Run fails after the warm-up has begun, it returns an error and the record of the last pass, marked
+// as incomplete. When Run returns, all processes have ended and nothing else of the run is left.
 func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, error) {
 	r, err := begin(e, o)
 	if err != nil {
@@ -72,7 +72,7 @@ func Run(ctx context.Context, e *config.Experiment, o Options) (*result.Result, 
 	return r.result, err
 }
 
-// begin lays the run out and starts nothing.
+// begin assigns the parts of e to processes but starts no process.
 func begin(e *config.Experiment, o Options) (*run, error) {
 	r := &run{e: e, o: o, processes: layOut(e), result: newResult(e, o)}
 	layout, err := place(e, r.processes, o.Hosts)
@@ -99,7 +99,7 @@ const (
 	measuredPhase = "measured pass"
 )
 
-// UnfitError ends a run whose data does not fit its model or trainer.
+// UnfitError ends a run because the data does not fit the model or the trainer.
 type UnfitError struct{ error }
 
 func (e *UnfitError) Unwrap() error { return e.error }
@@ -131,7 +131,7 @@ func (r *run) phases() []cluster.Phase {
 	return phases
 }
 
-// report completes the result of a run that reached a pass.
+// report completes the result of a run that has begun a pass.
 func (r *run) report(err error) {
 	if r.passing == record.NoPass {
 		return
@@ -140,7 +140,7 @@ func (r *run) report(err error) {
 		r.result.Fail(err)
 	}
 	r.assemble()
-	cluster.CompletePlugins(r.result.Plugins, r.processes.all, !r.o.Summarize) // a comparison does not use it
+	cluster.CompletePlugins(r.result.Plugins, r.processes.all, !r.o.Summarize) // a comparison does not need this
 	r.result.ArrivalOrder = r.arrivalOrder()
 	if err == nil {
 		r.warnIterations()
@@ -150,7 +150,7 @@ func (r *run) report(err error) {
 	r.result.Noise = r.noise.Intervals()
 	r.result.Warnings = slices.Concat(r.result.Warnings, r.cluster.Warnings(),
 		noise.Warnings(r.result.Noise, "the measured pass"))
-	if !r.o.Summarize { // a comparison does not use the machine
+	if !r.o.Summarize { // a comparison does not need the machine
 		r.result.Environment.CaptureGPUs()
 	}
 	if r.o.Kept && err == nil {
@@ -159,10 +159,10 @@ func (r *run) report(err error) {
 	r.result.Complete = err == nil
 }
 
-// start starts all processes, after a check that they can work together.
+// start checks that all processes can work together, then starts them.
 func (r *run) start(ctx context.Context) error {
 	if slices.Max(cluster.Hosts(r.processes.all)) > 0 {
-		before := len(r.e.Warnings) // warnings of the experiment come first
+		before := len(r.e.Warnings) // the experiment's warnings come first
 		r.e = r.e.Across()
 		r.result.Warnings = slices.Concat(r.e.Warnings, r.result.Warnings[before:])
 		r.result.Config, r.result.Transport, r.result.Group = r.e.Values, r.e.Fabric.Name, r.e.Group
@@ -186,10 +186,10 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.checkContracts(); err != nil {
 		return err
 	}
-	return r.checkSites() // their clocks and contracts are known now
+	return r.checkSites() // clocks and contracts of the processes are known now
 }
 
-// Pending returns the result of a run of e before it begins.
+// Pending returns the result of a run of e that has not begun.
 func Pending(e *config.Experiment, o Options) *result.Result {
 	r := newResult(e, o)
 	r.Error = result.Running
@@ -208,8 +208,8 @@ func newResult(e *config.Experiment, o Options) *result.Result {
 	return r
 }
 
-// Try begins e as Run does and ends it before its first pass. It fails if a part refuses its settings, if the data
-// does not fit model and trainer, or if the processes cannot connect.
+// Try starts e like Run and ends it before the first pass. It returns an error if a part refuses its settings, if the
+// data does not fit the model and the trainer, or if the processes cannot connect.
 func Try(ctx context.Context, e *config.Experiment, o Options) error {
 	r, err := begin(e, o)
 	if err != nil {

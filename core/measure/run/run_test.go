@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// told keeps the epochs that it is told of, and of how many.
+// told records the reported epochs, each with the total number of epochs, and the reported iterations.
 type told struct {
 	Progress
 	epochs     [][2]int
@@ -19,7 +19,7 @@ func (p *told) Epoch(_ string, epoch, epochs int) { p.epochs = append(p.epochs, 
 
 func (p *told) Iterations(done int64, _ float64) { p.iterations = append(p.iterations, done) }
 
-// News of the warm-up that come during the measured pass are not taken for its own.
+// Reports from the warm-up that arrive during the measured pass are dropped.
 func TestLateNewsAreNotTold(t *testing.T) {
 	progress := &told{}
 	r := laidOut(&run{e: experiment(1, 0, registry.Links{}), o: Options{Progress: progress}})

@@ -13,11 +13,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkSites returns an error if processes cannot exchange data from where they run.
+// checkSites returns an error if processes cannot exchange data between their sites.
 func (r *run) checkSites() error {
 	origin := r.e.Origin(config.Transport)
 	for _, t := range r.processes.trainers {
-		// The batches of a trainer use the transport, too.
+		// The batches of a trainer also use the transport.
 		if err := cluster.CheckReach(r.e.Fabric, origin, r.processes.data, t); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (r *run) checkSites() error {
 	return r.checkTogether()
 }
 
-// checkTogether returns an error if trainers that should push as one cannot.
+// checkTogether returns an error if trainers that should push as one cannot do so.
 func (r *run) checkTogether() error {
 	if !r.e.Aggregate {
 		return nil
@@ -65,8 +65,8 @@ func (r *run) checkTogether() error {
 	return cluster.CheckTogether(pushers)
 }
 
-// reserve compares the total that the processes will allocate with the memory of each host. Each process alone would
-// find enough room for itself.
+// reserve compares the memory of each host with the total that its processes will allocate. Each process alone would
+// find enough free memory.
 func (r *run) reserve() error {
 	trainers, servers := cluster.AtCore(r.processes.trainers), cluster.AtCore(r.processes.servers)
 	if err := r.e.Fabric.ReserveStores(cluster.Names(trainers), r.result.Buckets); err != nil {
@@ -87,7 +87,8 @@ func (r *run) tablesOf(servers []*process) []comm.TableSpec {
 	return tables
 }
 
-// hostClock returns the host of a process and the estimate of its clock; false if all run on the core's host.
+// hostClock returns the host of a process and the estimate of its clock. ok is false if all processes run on the core's
+// host.
 func (r *run) hostClock(p *process) (c result.HostClock, ok bool) {
 	if len(cluster.AtCore(r.processes.all)) == len(r.processes.all) {
 		return c, false

@@ -20,7 +20,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// placed is a process somewhere.
+// placed is a process at a given site.
 type placed struct {
 	cluster.Process
 	site     cluster.Site
@@ -30,7 +30,7 @@ type placed struct {
 func (p placed) Site() cluster.Site { return p.site }
 func (p placed) Contract() string   { return p.contract }
 
-// spread is a run whose processes are at the core, but for those named.
+// spread returns a run whose processes run at the core, except those in elsewhere.
 func spread(t *testing.T, transport string, elsewhere map[string]cluster.Site) *run {
 	t.Helper()
 	r := laidOut(&run{e: experiment(3, 1, registry.Links{Server: true}, sdk.KindHook)})
@@ -84,7 +84,7 @@ func TestCheckSites(t *testing.T) {
 	}
 }
 
-// The memory of a host is compared with what its processes take, and no others.
+// The memory of a host must suffice for the processes on that host. Processes on other hosts do not count.
 func TestReserveCountsByHost(t *testing.T) {
 	r := spread(t, "shm", map[string]cluster.Site{"trainer1": {Host: "node7"}})
 	r.result.Buckets = []tensor.BucketSpec{{Elements: 1 << 50}}
@@ -99,7 +99,7 @@ func TestReserveCountsByHost(t *testing.T) {
 	}
 }
 
-// Whatever clock a process has, what it recorded is on the core's.
+// All recorded time stamps are converted from the process's clock to the core's clock.
 func TestStampsAreOnTheCoresClock(t *testing.T) {
 	const second = int64(time.Second)
 	for name, e := range map[string]clocks.Estimate{
@@ -108,7 +108,7 @@ func TestStampsAreOnTheCoresClock(t *testing.T) {
 		"drifting apart": {AtNS: 100 * second, OffsetNS: int64(time.Minute), Drift: 1e-5, BoundNS: 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := func(ns int64) int64 { // what the other clock reads when the core's reads ns
+			at := func(ns int64) int64 { // reading of the other clock when the core's clock reads ns
 				return int64(math.Round((float64(ns+e.OffsetNS) - e.Drift*float64(e.AtNS)) / (1 - e.Drift)))
 			}
 			p := &process{Member: &cluster.Member{Process: placed{site: cluster.Site{Clock: clocks.Known(e)}}}}
@@ -120,7 +120,7 @@ func TestStampsAreOnTheCoresClock(t *testing.T) {
 			addNumbers(&res, p)
 			want := []sdk.Measurement{{Key: sdk.Key{A: 1, B: 2}, StartNS: 6 * second, DurationNS: 9},
 				{Key: sdk.Key{A: 1, B: 3}, StartNS: 9000 * second, DurationNS: 8}}
-			near := cmp.Comparer(func(a, b int64) bool { return max(a-b, b-a) <= 1 }) // what was rounded
+			near := cmp.Comparer(func(a, b int64) bool { return max(a-b, b-a) <= 1 }) // conversions may round
 			if d := cmp.Diff(want, slices.Collect(res.SeriesOf(0, "a", "b").All()), near); d != "" {
 				t.Errorf("%s: %s", name, d)
 			}
@@ -138,7 +138,7 @@ func TestStampsAreOnTheCoresClock(t *testing.T) {
 	}
 }
 
-// packedOf is a chunk of these measurements.
+// packedOf returns a chunk of these measurements.
 func packedOf(measurements ...packed.Measurement) packed.Chunk[packed.Measurement] {
 	var l packed.List[packed.Measurement]
 	for _, m := range measurements {

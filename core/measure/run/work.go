@@ -11,7 +11,7 @@ import (
 
 var passNames = map[record.Pass]string{record.WarmUp: result.WarmUp, record.Measured: result.Measured}
 
-// works returns the trainers' work in the last pass, without trainers that sent no record.
+// works returns the trainers' work in the last pass. Trainers that sent no record are left out.
 func (r *run) works() []result.Work {
 	var works []result.Work
 	for _, t := range r.processes.trainers {
@@ -22,13 +22,14 @@ func (r *run) works() []result.Work {
 	return works
 }
 
-// addWork appends a trainer's work in a pass, on the core's clock, if the trainer began the pass.
+// addWork appends a trainer's work in a pass, on the core's clock. It appends nothing if the trainer did not begin the
+// pass.
 func addWork(works []result.Work, t *process, w record.Work, pass record.Pass) []result.Work {
 	if w.StartNS == 0 {
 		return works
 	}
 	clock := t.Site().Clock.Estimate()
-	if w.EndNS != 0 { // 0: no iteration ended
+	if w.EndNS != 0 { // 0 if no iteration ended
 		w.EndNS = clock.Here(w.EndNS)
 	}
 	return append(works, result.Work{

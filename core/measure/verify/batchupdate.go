@@ -20,14 +20,14 @@ type BatchUpdate struct {
 	Expect     BatchUpdateExpect `json:"expect"`
 }
 
-// BatchUpdateExpect is what the run must come to: the losses of every trainer, and what
-// training changed in the parameters of the server.
+// BatchUpdateExpect is the expected result of the run: the losses of every trainer, and the change of the server's
+// parameters.
 type BatchUpdateExpect struct {
 	Loss   [][]float64 `json:"loss"`
 	Params []Parameter `json:"params"`
 }
 
-// mostNumbers bounds the inputs of a case, which psbench computes from its counts.
+// mostNumbers is the largest number of inputs of a case. psbench computes the inputs from the counts in the case.
 const mostNumbers = 1 << 24
 
 func (c *BatchUpdate) check(file string) error {
@@ -63,11 +63,11 @@ func (c *BatchUpdate) check(file string) error {
 	return nil
 }
 
-// firstInput is the number of the SplitMix64 stream of the first batch's inputs.
+// firstInput is the number of the SplitMix64 stream for the inputs of the first batch.
 const firstInput = 1000
 
-// features returns the inputs of all samples. Batch number step*ntrainer + t is batch number step of trainer t; its
-// inputs are stream firstInput + t*num_batches + step.
+// features returns the inputs of all samples. Batch number step*ntrainer + t is batch number step of trainer t. Its
+// inputs are the stream firstInput + t*num_batches + step.
 func (c *BatchUpdate) features() [][]float32 {
 	var rows [][]float32
 	for step := range c.NumBatches {
@@ -82,7 +82,7 @@ func (c *BatchUpdate) features() [][]float32 {
 	return rows
 }
 
-// Layer is described at Case, as is Expected.
+// Layer implements Case.
 func (c *BatchUpdate) Layer() config.Layer {
 	features := c.features()
 	return c.layer(map[string]any{
@@ -96,7 +96,7 @@ func (c *BatchUpdate) Layer() config.Layer {
 	})
 }
 
-// Expected is described at Case.
+// Expected implements Case.
 func (c *BatchUpdate) Expected() []Expected {
 	var ranks []Expected
 	for t, losses := range c.Expect.Loss {

@@ -16,21 +16,22 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Case is one reference file: a small training run, its expected results and their tolerances. Each kind of case is
-// a type of its own.
+// Case is one reference file: a small training run, its expected results and their tolerances. Each kind of case has
+// its own type.
 type Case interface {
 	// Head returns the fields that all kinds of cases share.
 	Head() *Header
 	// Layer returns the case as a layer of configuration values.
 	Layer() config.Layer
-	// Expected returns the expected results of the ranks. It shares its lists with the case.
+	// Expected returns the expected results of the ranks. The caller must not change the lists, which belong to the
+	// case.
 	Expected() []Expected
-	// check rejects values that would make the comparison meaningless. Everything else is checked like any other
-	// configuration.
+	// check returns an error for values that would make the comparison meaningless. All other values are checked like
+	// any configuration.
 	check(file string) error
 }
 
-// kinds maps each kind to a function that makes an empty case.
+// kinds maps each kind to a function that returns an empty case.
 var kinds = map[string]func() Case{
 	"ddp":          func() Case { return &DDP{} },
 	"hybrid":       func() Case { return &Hybrid{} },
@@ -52,8 +53,8 @@ type Header struct {
 // Head implements Case for the types that embed a Header.
 func (h *Header) Head() *Header { return h }
 
-// Tolerance says how closely a run must agree: losses and sums of squares
-// relatively, single elements absolutely.
+// Tolerance is the allowed deviation of a run. It is relative for losses and sums of squares, and absolute for single
+// elements.
 type Tolerance struct {
 	LossRel       float64 `json:"loss_rel"`
 	DeltaHeadAbs  float64 `json:"delta_head_abs"`
@@ -110,7 +111,7 @@ func Load(file string) (Case, error) {
 }
 
 func parse(name string, raw []byte) (Case, error) {
-	// A case of an unknown kind has unknown keys; an error about its kind is clearer.
+	// A case of an unknown kind has unknown keys too. An error about its kind is clearer.
 	fields, err := jsonfile.Map(name, raw)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (h *Header) check(file string) error {
 	return nil
 }
 
-// checkLosses returns an error unless the case has losses of every trainer.
+// checkLosses returns an error unless the case has losses for every trainer.
 func (h *Header) checkLosses(file string, losses [][]float64) error {
 	if len(losses) != h.NTrainer {
 		return fmt.Errorf("%s: expect has losses of %d trainers but ntrainer is %d", file, len(losses), h.NTrainer)
@@ -163,7 +164,7 @@ func (h *Header) checkLosses(file string, losses [][]float64) error {
 	return nil
 }
 
-// layer returns a layer with the values of the head and of the case's kind.
+// layer returns a configuration layer with the values of the head and of the case's kind.
 func (h *Header) layer(values map[string]any) config.Layer {
 	maps.Copy(values, map[string]any{
 		"trainer": h.Trainer, "ntrainer": h.NTrainer, "nserver": h.NServer, "torch_seed": h.Seed,

@@ -100,7 +100,7 @@ func TestBadCases(t *testing.T) {
 	}
 }
 
-// embedded is a case that psbench carries.
+// embedded returns a built-in case by name.
 func embedded[C Case](t *testing.T, name string) C {
 	t.Helper()
 	cases, err := Embedded()
@@ -114,7 +114,7 @@ func embedded[C Case](t *testing.T, name string) C {
 	return cases[i].(C)
 }
 
-// settingsOf are those of a part in the case's layer, as JSON shows them.
+// settingsOf returns the settings of a part in the case's layer, as JSON.
 func settingsOf(t *testing.T, c Case, kind string) map[string]json.RawMessage {
 	t.Helper()
 	data, err := json.Marshal(c.Layer().Values["set"])
@@ -128,7 +128,7 @@ func settingsOf(t *testing.T, c Case, kind string) map[string]json.RawMessage {
 	return all[kind]
 }
 
-// The offsets of the file become bags, one batch after the other.
+// The offsets in the file define bags, one batch after the other.
 func TestHybridLayer(t *testing.T) {
 	c := embedded[*Hybrid](t, "hybrid_t1_s2")
 	c.Batches = []HybridBatch{
@@ -150,8 +150,7 @@ func TestHybridLayer(t *testing.T) {
 	}
 }
 
-// Batch step*T + t is trainer t's batch number step, and its numbers reach the data
-// exactly.
+// Batch step*T + t is batch number step of trainer t. Its numbers reach the data exactly.
 func TestBatchUpdateLayer(t *testing.T) {
 	c := embedded[*BatchUpdate](t, "batch_update_t3")
 	c.BatchSize, c.Shape = 2, []int{3, 1}
@@ -174,7 +173,7 @@ func TestBatchUpdateLayer(t *testing.T) {
 	}
 }
 
-// Every list of the file is expected of exactly one rank.
+// Every list in the file is the expected result of exactly one rank.
 func TestExpected(t *testing.T) {
 	hybrid := embedded[*Hybrid](t, "hybrid_t1_s4_wide")
 	update := embedded[*BatchUpdate](t, "batch_update_t3")
@@ -205,7 +204,7 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// What is missing or is no number fails; it is never taken for agreement.
+// A value that is missing or not a number is a failure. It never counts as agreement.
 func TestCompareMissingValues(t *testing.T) {
 	c := &DDP{
 		Header: Header{NTrainer: 1, Tolerance: Tolerance{LossRel: 1, DeltaHeadAbs: 1, DeltaSumSqRel: 1}},
@@ -246,7 +245,7 @@ func TestCompareMissingValues(t *testing.T) {
 	}
 }
 
-// A run that left nothing behind fails for every rank.
+// If a run has no results, the comparison fails for every rank.
 func TestCompareWithNothing(t *testing.T) {
 	cases, err := Embedded()
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Outcome is the comparison of a run with its case.
+// Outcome is the result of comparing a run with its case.
 type Outcome struct {
 	// The largest deviations, in the units of Tolerance.
 	LossRel, DeltaHeadAbs, DeltaSumSqRel float64
-	// Failures are the values out of tolerance; empty if the run agrees.
+	// Failures holds the values out of tolerance. It is empty if the run agrees.
 	Failures []Failure
 }
 
@@ -19,7 +19,7 @@ type Outcome struct {
 type Failure struct {
 	Process string // trainer0, server2
 	Tensor  string // empty for a loss
-	Text    string // one sentence that names value, deviation and tolerance
+	Text    string // one sentence with the value, the deviation and the tolerance
 }
 
 // String names the process, the tensor and the deviation.
@@ -30,8 +30,8 @@ func (f Failure) String() string {
 	return f.Process + ", " + f.Tensor + ": " + f.Text
 }
 
-// Sum returns the allowed deviation of the sum of a tensor's deltas. The file has no tolerance for it. Rounding
-// errors of n elements, each within delta_head_abs, add up like a random walk, to delta_head_abs * sqrt(n).
+// Sum returns the allowed deviation of the sum of a tensor's deltas. The file has no tolerance for this sum. Rounding
+// errors of n elements, each within delta_head_abs, add up like a random walk to delta_head_abs * sqrt(n).
 func (t Tolerance) Sum(elements int) float64 {
 	return t.DeltaHeadAbs * math.Sqrt(float64(elements))
 }
@@ -58,7 +58,7 @@ func (h *Header) rankName(rank int) string {
 	return fmt.Sprintf("server%d", rank)
 }
 
-// parameters returns the run's parameters of a rank.
+// parameters returns the parameters of a rank in the run.
 func (h *Header) parameters(r *result.Result, rank int) []result.ParameterSummary {
 	if rank < h.NTrainer {
 		return element(r.Parameters, rank)
@@ -74,7 +74,7 @@ func element[E any](lists [][]E, i int) []E {
 	return lists[i]
 }
 
-// place says where the compared values belong.
+// place says which process and tensor the compared values belong to.
 type place struct {
 	*Outcome
 	process, tensor string
@@ -120,8 +120,8 @@ func (p place) heads(field string, got, want []float64, tolerance float64) {
 	}
 }
 
-// relative and absolute compare one value and keep the largest deviation. A value that is no number exceeds every
-// tolerance.
+// relative and absolute compare one value each and keep the largest deviation. A value that is not a number exceeds
+// every tolerance.
 func (p place) relative(largest *float64, got, want, tolerance float64, format string, args ...any) {
 	deviation := math.Abs(got-want) / math.Abs(want)
 	if got == want {

@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// OnCUDA returns the cases with CUDA ranks instead of CPU ranks: one for every mix of CUDA trainers and CUDA servers
-// that the rules of the world allow. The expected values stay the same, since ranks and links do. The backend NCCL
-// connects only CUDA trainers.
+// OnCUDA returns the cases with CUDA ranks instead of CPU ranks. Each case appears once for every allowed combination
+// of CUDA trainers and CUDA servers. The expected values stay the same, because ranks and links stay the same. The
+// backend NCCL connects only CUDA trainers.
 func OnCUDA(cases []Case, backend string) (all []Case) {
 	for _, c := range cases {
 		h := c.Head()
@@ -43,14 +43,14 @@ func parts(n int) (list []int) {
 	return list
 }
 
-// placed is a case with ranks on CUDA devices.
+// placed is a case whose ranks partly or all run on CUDA devices.
 type placed struct {
 	Case
 	head  Header
 	world config.World
 }
 
-// possible reports whether the rules allow the world and each trainer keeps the server that it has without CUDA.
+// possible reports whether the rules allow the world. Each trainer must also have the same server as without CUDA.
 func (p *placed) possible() bool {
 	if p.world.Check() != nil {
 		return false
@@ -94,7 +94,7 @@ func (p *placed) Layer() config.Layer {
 	return l
 }
 
-// refuseCUDA rejects a run with CUDA ranks as the source of a case.
+// refuseCUDA returns an error if a run with CUDA ranks is to become a case.
 func refuseCUDA(e *config.Experiment) error {
 	if e.CUDA == nil {
 		return nil

@@ -35,8 +35,8 @@ type Data struct {
 	Targets []int64   `json:"targets"`
 }
 
-// DDPExpect is what the run must come to, per trainer: the loss of every
-// iteration, and what training changed in every parameter.
+// DDPExpect is the expected result of the run, for each trainer: the loss of every iteration and the change of every
+// parameter.
 type DDPExpect struct {
 	Loss   [][]float64   `json:"loss"`
 	Params [][]Parameter `json:"params"`
@@ -55,7 +55,7 @@ func (c *DDP) check(file string) error {
 	return c.checkLosses(file, c.Expect.Loss)
 }
 
-// Layer is described at Case, as is Expected.
+// Layer implements Case.
 func (c *DDP) Layer() config.Layer {
 	values := map[string]any{
 		"ddp_hook": c.Hook, "epochs": c.Epochs, "batch_size": c.BatchSize, "model": "dummy", "data": "inline",
@@ -71,7 +71,7 @@ func (c *DDP) Layer() config.Layer {
 	return c.layer(values)
 }
 
-// Expected is described at Case.
+// Expected implements Case.
 func (c *DDP) Expected() []Expected {
 	var ranks []Expected
 	for t := range c.Expect.Loss {

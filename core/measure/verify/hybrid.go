@@ -26,9 +26,8 @@ type HybridBatch struct {
 	Targets []int64 `json:"targets"`
 }
 
-// HybridExpect is what the run must come to: the loss of every iteration, and what
-// training changed in the table of every server and then in every parameter of the
-// trainer.
+// HybridExpect is the expected result of the run: the loss of every iteration and the change of parameters. Params has
+// the tables of the servers first, then the parameters of the trainer.
 type HybridExpect struct {
 	Loss   []float64   `json:"loss"`
 	Params []Parameter `json:"params"`
@@ -71,7 +70,7 @@ func (b *HybridBatch) check() error {
 	return nil
 }
 
-// bags are the bags of indices of the batch.
+// bags returns the bags of indices of the batch.
 func (b *HybridBatch) bags() [][]int64 {
 	var bags [][]int64
 	for i, at := range b.Offsets {
@@ -84,7 +83,7 @@ func (b *HybridBatch) bags() [][]int64 {
 	return bags
 }
 
-// Layer is described at Case, as is Expected.
+// Layer implements Case.
 func (c *Hybrid) Layer() config.Layer {
 	inputs, targets, sizes := [][]int64{}, []int64{}, []int{}
 	for _, b := range c.Batches {
@@ -104,7 +103,7 @@ func (c *Hybrid) Layer() config.Layer {
 	})
 }
 
-// Expected is described at Case.
+// Expected implements Case.
 func (c *Hybrid) Expected() []Expected {
 	ranks := []Expected{{Rank: 0, Losses: c.Expect.Loss, Params: c.Expect.Params[c.NServer:]}}
 	for s := range c.NServer {

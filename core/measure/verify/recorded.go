@@ -27,7 +27,7 @@ type RecordedRank struct {
 	Params []Parameter `json:"params,omitempty"` // in the order of registration; absent for a server that holds none
 }
 
-// recordedTolerance allows for sums in another order and for other instructions.
+// recordedTolerance allows for another order of summation and for other instructions.
 var recordedTolerance = Tolerance{LossRel: 1e-5, DeltaHeadAbs: 1e-6, DeltaSumSqRel: 1e-4}
 
 func (c *Recorded) check(file string) error {
@@ -49,10 +49,10 @@ func (c *Recorded) check(file string) error {
 	return nil
 }
 
-// Layer is described at Case, as is Expected.
+// Layer implements Case.
 func (c *Recorded) Layer() config.Layer { return c.layer(maps.Clone(c.Config)) }
 
-// Expected is described at Case.
+// Expected implements Case.
 func (c *Recorded) Expected() []Expected {
 	ranks := make([]Expected, len(c.Expect))
 	for i, r := range c.Expect {
@@ -61,8 +61,8 @@ func (c *Recorded) Expected() []Expected {
 	return ranks
 }
 
-// Record makes a case of a configuration. It runs the configuration twice and fails if the results differ, as they
-// may with servers that do not wait for all trainers.
+// Record turns a configuration into a case. It runs the configuration twice and returns an error if the results differ.
+// They may differ with servers that do not wait for all trainers.
 func Record(ctx context.Context, name string, e *config.Experiment, o run.Options) (*Recorded, error) {
 	if err := refuseCUDA(e); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Record(ctx context.Context, name string, e *config.Experiment, o run.Option
 	return c, nil
 }
 
-// recorded makes the case of a run.
+// recorded returns the case for a finished run.
 func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, error) {
 	c := &Recorded{Header: Header{Name: name, Kind: "recorded", Tolerance: recordedTolerance},
 		Config: config.File(e.Values)}
@@ -94,7 +94,7 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 		key string
 		to  any
 	}{{"torch_seed", &c.Seed}, {"trainer", &c.Trainer}, {"ntrainer", &c.NTrainer}, {"nserver", &c.NServer}} {
-		// Encoding gives the value the form that it will have in the file, whatever its type here.
+		// Encoding converts the value to the form that it will have in the file, whatever its type here.
 		raw, err := json.Marshal(c.Config[of.key])
 		if err == nil {
 			err = json.Unmarshal(raw, of.to)
@@ -104,7 +104,7 @@ func recorded(name string, e *config.Experiment, r *result.Result) (*Recorded, e
 		}
 		delete(c.Config, of.key)
 	}
-	// The user of verify decides where a case runs, and in which environment.
+	// The user of psbench verify decides where a case runs and in which environment.
 	for _, key := range []string{"registry", "no_user_registry", "transport", "listen", "insecure_network", "isolate",
 		"rpc_timeout", "warmup"} {
 		delete(c.Config, key)

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// recordedCase is the case of a run of one trainer, which has 2 iterations, and one server.
+// recordedCase returns the case of a run with one server and one trainer, which has 2 iterations.
 func recordedCase() *Recorded {
 	p := Parameter{DeltaSum: 1, DeltaSumSq: 2, DeltaHead: []float64{1}, Head: []float64{3}}
 	return &Recorded{
@@ -25,7 +25,7 @@ func recordedCase() *Recorded {
 	}
 }
 
-// runOf is the run that recordedCase is of.
+// runOf returns the run that recordedCase describes.
 func runOf() (*config.Experiment, *result.Result) {
 	summary := func() []result.ParameterSummary {
 		return []result.ParameterSummary{{Name: "weight", Elements: 9, DeltaSum: 1, DeltaSumSq: 2,
@@ -45,7 +45,7 @@ func runOf() (*config.Experiment, *result.Result) {
 	}
 }
 
-// A case that is recorded is read as what the run was, bit by bit, without where it ran.
+// A recorded case reads back bit by bit, but without the place where it ran.
 func TestARecordedCaseIsReadBack(t *testing.T) {
 	e, r := runOf()
 	c, err := recorded("mine", e, r)

@@ -15,8 +15,8 @@ import (
 
 const schemaFile = "schemas/case.schema.json"
 
-// generateSchema makes the JSON schema of the kinds of cases, with the comments of their types as
-// descriptions. The working directory is the top of the repository.
+// generateSchema generates the JSON schema of all kinds of cases. Comments of the types become descriptions. The
+// working directory must be the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	all := &jsonschema.Schema{Version: jsonschema.Version, Title: "A reference case of psbench verify"}
@@ -49,8 +49,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	golden.Require(t, schemaFile, string(generateSchema(t)))
 }
 
-// Every case that psbench carries follows the schema, as one that was recorded does; what is no
-// case does not.
+// All built-in cases and recorded cases satisfy the schema. A broken case does not.
 func TestSchemaFitsTheCases(t *testing.T) {
 	compiled, err := validator.NewCompiler().Compile("../../../" + schemaFile)
 	if err != nil {

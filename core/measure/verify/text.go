@@ -9,10 +9,10 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// skipWidth is the width, in columns, of the lines on skipped cases.
+// skipWidth is the width, in columns, of the lines about skipped cases.
 const skipWidth = 80
 
-// writeSkip writes why a case did not run, and wraps a long reason.
+// writeSkip writes why a case did not run. It wraps a long reason.
 func writeSkip(w io.Writer, c Case, reason *misfit) error {
 	page := screen.Page{Width: skipWidth}
 	page.Line(6, fmt.Sprintf("skip  %s: %s", c.Head().title(), quote.Lines(reason.Error())))
@@ -26,7 +26,7 @@ func writeBroken(w io.Writer, c Case, reason error) error {
 	return err
 }
 
-// mostLines is the most lines of a failed case.
+// mostLines is the largest number of lines about a failed case.
 const mostLines = 12
 
 // writeVerdict writes the verdict on a case. For a failed case it adds the first wrong value in each tensor and in

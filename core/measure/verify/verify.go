@@ -15,15 +15,15 @@ import (
 
 //go:generate go test -run TestSchema -update .
 
-// ErrFailed reports that a case did not come out as expected; the output says which one.
+// ErrFailed reports that the results of a case differ from the expected ones. The output names the case.
 var ErrFailed = errors.New("not every reference case agrees")
 
-// Resolve makes an experiment from the values of a case.
+// Resolve turns the values of a case into an experiment.
 type Resolve func(config.Layer) (*config.Experiment, error)
 
 // Run runs the cases one after the other in real plugin processes. It writes a line for each case, with the largest
-// deviations, and a line for each value out of tolerance. A case whose run failed counts apart from a case that
-// disagrees. A case that does not fit the chosen parts and settings is skipped, with the reason.
+// deviations, and a line for each value out of tolerance. A case whose run failed is counted separately from a case
+// that disagrees. If a case does not fit the chosen parts and settings, Run skips it and writes the reason.
 func Run(
 	ctx context.Context, cases []Case, chosen Substitutes, resolve Resolve, o run.Options, w io.Writer,
 ) error {
@@ -83,7 +83,7 @@ func (t *tally) add(w io.Writer, c Case, outcome Outcome, err error, took time.D
 	return writeVerdict(w, c, outcome, took)
 }
 
-// ran returns the number of cases that ran to their end.
+// ran returns the number of cases whose run completed.
 func (t *tally) ran() int { return t.cases - t.skipped - t.broken }
 
 // summary returns the last line of the output.
@@ -99,7 +99,7 @@ func (t *tally) summary() string {
 	return strings.Join(counts, ", ")
 }
 
-// wrong returns how many cases disagree and how many did not run; nil if there are none.
+// wrong describes how many cases disagree and how many did not run. It returns nil if there are none.
 func (t *tally) wrong() []string {
 	var counts []string
 	switch {
@@ -114,7 +114,7 @@ func (t *tally) wrong() []string {
 	return counts
 }
 
-// err returns nil if at least one case ran and every case that was not skipped agrees.
+// err returns nil if at least one case ran and all cases that were not skipped agree.
 func (t *tally) err() error {
 	switch wrong := t.wrong(); {
 	case t.ran() == 0 && t.broken == 0:

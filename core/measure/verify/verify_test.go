@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config"
 )
 
-// A run that failed says nothing of the numbers: it is no disagreement.
+// A failed run proves nothing about the numbers, so it does not count as a disagreement.
 func TestACaseThatDoesNotRun(t *testing.T) {
 	cases, err := Embedded()
 	if err != nil {
@@ -34,7 +34,7 @@ func TestACaseThatDoesNotRun(t *testing.T) {
 	}
 }
 
-// The last line and the error say how many cases agree, disagree, did not run and were skipped.
+// The last line and the error count the cases that agree, disagree, did not run and were skipped.
 func TestTally(t *testing.T) {
 	for _, c := range []struct {
 		tally        tally

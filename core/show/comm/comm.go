@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Text writes r with its rows last, in a table for each operation. A full report starts with the machine's limits
+// Text writes r, with a table of rows for each operation at the end. A full report starts with the machine's limits
 // and the meaning of the columns. A summary has no heading.
 func Text(w io.Writer, r *micro.Result, o report.Options) error {
 	out := &screen.Page{Width: o.Width}
@@ -97,7 +97,7 @@ func background(w *screen.Page, r *micro.Result) error {
 	return nil
 }
 
-// rowColumns are the columns of a row that the title does not give.
+// rowColumns are the columns of a row whose values the title does not state.
 var rowColumns = []screen.Column{
 	screen.Left("transport"), screen.Left("mode"), screen.Left("place"),
 	screen.Right("size"), screen.Right("rounds").Yields(1),
@@ -105,7 +105,7 @@ var rowColumns = []screen.Column{
 	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
 }
 
-// operationsOf lists the operations that have rows, in their order.
+// operationsOf lists the operations that have rows, in the order of their first rows.
 func operationsOf(r *micro.Result) []string {
 	var names []string
 	for _, row := range r.Rows {
@@ -150,7 +150,7 @@ func operationTable(w *screen.Page, r *micro.Result, operation string) error {
 	return nil
 }
 
-// verifiedText returns which rounds of the row were compared, or why none was.
+// verifiedText states which rounds of the row were verified, or why no round was.
 func verifiedText(r *micro.Row) string {
 	text := fmt.Sprintf("%s rows %s", r.Mode, verifiedTexts[r.Verified])
 	if r.Unchecked != "" {
@@ -159,7 +159,7 @@ func verifiedText(r *micro.Row) string {
 	return text
 }
 
-// verifiedTexts follow "verified: fresh rows".
+// verifiedTexts complete the sentence "verified: fresh rows ...".
 var verifiedTexts = map[micro.Verified]string{
 	micro.EveryRound: "in every round",
 	micro.LeadIn:     "in the fresh round before each turn alone",
@@ -210,7 +210,7 @@ func cellsOf(r *micro.Row) []string {
 
 func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// terms explains the letters of the operations' explanations, dense and sparse.
+// terms explain the letters in the operations' explanations: first for dense buckets, then for sparse ones.
 var terms = [2]string{
 	"S is the size, T the number of trainers.",
 	"P are the bytes of the rows that one rank pushes, U those of their union, T is the number of trainers.",

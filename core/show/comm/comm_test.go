@@ -16,7 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// rowOf is a valid row of an operation of two trainers; scale is the fastest round of its first turn, in µs.
+// rowOf returns a valid row of an operation with two trainers. The parameter scale is the fastest round of the first
+// turn, in µs.
 func rowOf(o *bench.Operation, transport string, place micro.Place, size int) *micro.Row {
 	scale := float64(1 + size>>12)
 	r := &micro.Row{
@@ -37,7 +38,7 @@ func rowOf(o *bench.Operation, transport string, place micro.Place, size int) *m
 	return r
 }
 
-// example is a result with a void row and one without limits.
+// example returns a result that has a void row and a row without limits.
 func example() *micro.Result {
 	r := &micro.Result{
 		Schema: micro.Schema, Complete: true, Started: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
@@ -61,7 +62,7 @@ func example() *micro.Result {
 	return r
 }
 
-// written is r as text in a form of the report.
+// written returns r as text in the form that o selects.
 func written(t *testing.T, r *micro.Result, o report.Options) string {
 	t.Helper()
 	var out strings.Builder
@@ -113,7 +114,8 @@ func TestTextFits(t *testing.T) {
 	}
 }
 
-// Below every table but that of the barrier, which moves nothing, a line says which of its rows were verified.
+// Each table has a line below it that states which rows were verified. A barrier moves no data, so its table has no
+// such line.
 func TestTextSaysWhatWasVerified(t *testing.T) {
 	const anything = "--expect is any"
 	for _, c := range []struct {
@@ -154,7 +156,7 @@ func TestTextSaysWhatWasVerified(t *testing.T) {
 	}
 }
 
-// The heading says between what rows were measured.
+// The heading names the hosts between which the rows were measured.
 func TestHostsAreShown(t *testing.T) {
 	r := example()
 	var hosts []placement.Host

@@ -19,7 +19,7 @@ func Links(all []result.Links) string {
 	return strings.Join(kinds, "; ")
 }
 
-// HostLinks writes the speed of the links between hosts.
+// HostLinks writes the measured speed of the links between hosts.
 func HostLinks(w *screen.Page, links []result.HostLink) {
 	for _, l := range links {
 		w.Line(2, fmt.Sprintf("link %s – %s: %s GB/s out, %s GB/s back, round trip %s µs (bare sockets)",
@@ -28,7 +28,7 @@ func HostLinks(w *screen.Page, links []result.HostLink) {
 	}
 }
 
-// Clocks writes the offset and drift of the clocks of other hosts.
+// Clocks writes the clock offset and the clock drift of each other host.
 func Clocks(w *screen.Page, clocks []result.HostClock) {
 	for _, c := range clocks {
 		w.Line(2, fmt.Sprintf("%s: its clock is %.6f s ahead%s, and gains %.3g µs each second", quote.Word(c.Host),

@@ -1,5 +1,5 @@
-// Package environment writes where a run took place, as text: its machine, processes, hosts and links, and other
-// load on the CPUs.
+// Package environment writes where a run took place, as text: its machine, processes, hosts and links, and other load
+// on the CPUs.
 package environment
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// widest is the widest line of the GPU topology, in columns.
+// widest is the maximum width of the GPU topology, in columns.
 const widest = 120
 
 // Information writes the build and the machine.
@@ -28,7 +28,7 @@ func Information(w *screen.Page, e result.Environment) {
 	w.Labelled("memory", fmt.Sprintf("%d MiB%s", e.MemoryMiB, bandwidth(e.Copy)))
 	w.Labelled("limits", limits(e.Limits))
 	for _, b := range e.BLAS {
-		w.Labelled("BLAS", quote.Message(describeBLAS(b))) // as plugins report it
+		w.Labelled("BLAS", quote.Message(describeBLAS(b))) // quoted because plugins report the name
 	}
 	for _, g := range e.GPUs {
 		w.Labelled("GPU", fmt.Sprintf("%s, %d MiB, driver %s", g.Name, g.MemoryMiB, g.Driver))
@@ -41,7 +41,7 @@ func Information(w *screen.Page, e result.Environment) {
 	w.Line(0, "")
 }
 
-// cuda writes the devices that the driver showed to the CUDA ranks.
+// cuda writes the devices that the driver made visible to the CUDA ranks.
 func cuda(w *screen.Page, l *devices.List) {
 	if l == nil {
 		return
@@ -81,7 +81,7 @@ func bandwidth(c *machine.Copy) string {
 	return fmt.Sprintf(", copied at %.1f GB/s by %s", c.GBps, screen.Count(c.Cores, "core"))
 }
 
-// limits describes the limits of cgroups, "" without any.
+// limits describes the limits of the cgroups. It returns "" if there are none.
 func limits(l *machine.Limits) string {
 	var parts []string
 	if l != nil && l.CPUs > 0 {
@@ -105,7 +105,7 @@ func describeBLAS(b result.BLAS) string {
 	return fmt.Sprintf("%s, core %s, %s", text, b.Core, threads)
 }
 
-// topology writes the matrix of nvidia-smi without its legend.
+// topology writes the topology matrix of nvidia-smi without its legend.
 func topology(w *screen.Page, text string) {
 	matrix, _, _ := strings.Cut(text, "\n\n")
 	if matrix == "" {
@@ -120,7 +120,7 @@ func topology(w *screen.Page, text string) {
 		}
 		_, _ = fmt.Fprintln(aligned, strings.Join(cells, "\t"))
 	}
-	_ = aligned.Flush() // into memory
+	_ = aligned.Flush() // writing to memory cannot fail
 	columns := widest
 	if w.Width > 0 {
 		columns = min(columns, w.Width)

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// What is known of the machine is said, and nothing of what is not.
+// The header states every known fact about the machine and omits the unknown ones.
 func TestHeaderSaysWhatIsKnownOfTheMachine(t *testing.T) {
 	for want, f := range map[string]machine.Facts{
 		"memory      4096 MiB\n":                       {},

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Noise returns one line on the CPU time that other processes took during the measured pass, or
-// "" if it is unknown.
+// Noise returns one line about the CPU time that other processes used during the measured pass, or "" if that time is
+// unknown.
 func Noise(intervals []noise.Interval) string {
 	i := noise.Find(intervals, noise.Measured)
 	if i == nil || i.Machine == nil {
@@ -28,7 +28,7 @@ func Noise(intervals []noise.Interval) string {
 	return text
 }
 
-// NoiseTables writes the CPU time that each process took in each part of a run, the measured pass included.
+// NoiseTables writes the CPU time that each process used in each part of a run, including the measured pass.
 func NoiseTables(w *screen.Page, intervals []noise.Interval) error {
 	if len(intervals) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func processNoise(w *screen.Page, intervals []noise.Interval) error {
 	}
 	columns = append(columns, screen.Right("voluntary"), screen.Right("involuntary"))
 	var rows [][]string
-	for _, p := range intervals[len(intervals)-1].Processes { // the last interval lists every process
+	for _, p := range intervals[len(intervals)-1].Processes { // all processes appear in the last interval
 		row := []string{p.Name}
 		voluntary, involuntary := "-", "-"
 		for _, i := range intervals {
@@ -101,7 +101,8 @@ func used(i noise.Interval) (sum time.Duration) {
 	return sum
 }
 
-// vague is the share of an interval's CPU time that may be uncertain before shares of it mean nothing.
+// vague is the limit of uncertainty, as a share of an interval's CPU time. Above this limit psbench prints no
+// percentages.
 const vague = 0.1
 
 // percentage returns a CPU time as a share of the machine's CPU time.

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// noisy are the intervals of a run beside which others computed, the last one too short to
-// tell of it.
+// noisy returns the intervals of a run during which other processes computed. The last interval is too short for
+// percentages.
 func noisy() []noise.Interval {
 	var intervals []noise.Interval
 	for k, name := range []string{noise.Before, noise.WarmUp, noise.Measured, noise.After} {
@@ -21,7 +21,7 @@ func noisy() []noise.Interval {
 			Steal: i.Duration / 100, Idle: i.Duration / 2}
 		for pid, process := range []string{"core", "supervisor", "data", "trainer0", "server1"} {
 			u := noise.Usage{Name: process, PID: 4000 + pid, CPU: time.Duration(pid) * i.Duration / 20}
-			if process != "data" { // whose switches could not be read
+			if process != "data" { // as if the context switches of data were unreadable
 				u.VoluntarySwitches, u.InvoluntarySwitches = new(int64(100*k+pid)), new(int64(k+pid))
 			}
 			if name != noise.Before || process != "server1" {
@@ -52,7 +52,7 @@ func TestNoise(t *testing.T) {
 	for want, intervals := range map[string][]noise.Interval{
 		"other processes 10.0 ± 0.8 % CPU, steal 0.5 %, load 1.25 on 2 cores":           noisy(),
 		"too short a run to tell the CPU time of other processes, load 1.25 on 2 cores": short,
-		"other processes 200.0 ± 15.0 % CPU, steal 10.0 %, load 1.25 on 2 cores":        loud, // which a warning says, too
+		"other processes 200.0 ± 15.0 % CPU, steal 10.0 %, load 1.25 on 2 cores":        loud, // also a warning
 		"": unknown,
 	} {
 		if got := Noise(intervals); got != want {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Placement writes where processes run, then the resources of their hosts.
+// Placement writes where each process runs, then the resources of each host.
 func Placement(w *screen.Page, l *placement.Layout) error {
 	onCUDA := slices.ContainsFunc(l.Processes, func(p placement.Placed) bool { return p.Device != nil })
 	pinned := slices.ContainsFunc(l.Processes, func(p placement.Placed) bool { return p.Node != nil })
@@ -58,7 +58,7 @@ func Hosts(l *placement.Layout) string {
 	return strings.Join(told, "; ")
 }
 
-// or formats a number; it returns - for nil.
+// or formats n with form. It returns "-" for nil.
 func or(n *int, form string) string {
 	if n == nil {
 		return "-"

@@ -88,7 +88,7 @@ func Plugin(p result.Plugin) string {
 	return text
 }
 
-// fixed returns ms or MiB with one decimal.
+// fixed returns a number of ms or MiB with one decimal.
 func fixed(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }
 
 func boundary(ns int64) string {
@@ -98,7 +98,7 @@ func boundary(ns int64) string {
 	return fixed(float64(ns) / 1e3)
 }
 
-// factLines returns the facts of each process, with processes that reported the same on one line: "trainer0,
+// factLines returns one line for each distinct set of facts, headed by all processes that reported it: "trainer0,
 // trainer1: blas gonum, threads 1". The facts come from plugins, so they are quoted.
 func factLines(processes []result.Process) []string {
 	names := map[string][]string{}

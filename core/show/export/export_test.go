@@ -17,8 +17,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// example is a sweep of two cells, the A/A cell, one whose experiment is that of another, and a run
-// that failed.
+// example returns a sweep with two cells, the A/A cell, a cell that shares the runs of another, and a failed run.
 func example() *Table {
 	config := func(server string) map[string]string {
 		return map[string]string{"server": server, "ntrainer": "2", "isolate": "[]", "trainer.name": "a \"b\", c"}
@@ -75,7 +74,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// A reader of CSV or JSON lines gets every value, whatever characters it has.
+// A reader of CSV or JSON lines gets every value back, including special characters.
 func TestReadBack(t *testing.T) {
 	table := example()
 	rows, err := csv.NewReader(strings.NewReader(written(t, "csv", table))).ReadAll()
@@ -109,7 +108,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// What benchstat is made of reads all values, their units, and which direction is better.
+// The parser that benchstat uses reads all values, their units, and which direction is better.
 func TestGoBenchIsRead(t *testing.T) {
 	r := benchfmt.NewReader(strings.NewReader(written(t, "gobench", example())), "test")
 	var values []float64
@@ -146,7 +145,7 @@ func TestGoBenchIsRead(t *testing.T) {
 	}
 }
 
-// The example of docs/export.md reads what is written.
+// The example in docs/export.md can read the exported file.
 func TestDocumentedExport(t *testing.T) {
 	out, _ := documented.Pandas(t, "../../../docs/export.md", "", "", "testdata/example.csv")
 	if d := cmp.Diff("server,median,count\naverage,101.0,3\na|b/c d,80.0,1\n", out); d != "" {

@@ -29,18 +29,18 @@ var Formats = []Format{
 	{"gobench", (*Table).goBench},
 }
 
-// Columns next to the variables.
+// These columns stand before and after the variables.
 var (
 	before = []string{"run", "cell", "round", "seed"}
 	after  = []string{"metric", "unit", "better", "value"}
 )
 
-// csv writes a line of names and then a line for each row.
+// csv writes a header line, then a line for each row.
 func (t *Table) csv(w io.Writer) error {
 	out := csv.NewWriter(w)
 	names := slices.Clone(before)
 	for _, v := range t.Variables {
-		if slices.Contains(before, v) || slices.Contains(after, v) { // the user named an axis so
+		if slices.Contains(before, v) || slices.Contains(after, v) { // a user's axis has the same name
 			v = "axis." + v
 		}
 		names = append(names, v)
@@ -63,7 +63,7 @@ func (t *Table) csv(w io.Writer) error {
 	return err
 }
 
-// exact returns a number with as many digits as distinguish it from all others.
+// exact returns a number with the fewest digits that identify it uniquely.
 func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // jsonRow is a row as JSON.
@@ -76,7 +76,7 @@ type jsonRow struct {
 	Metric    string         `json:"metric"`
 	Unit      string         `json:"unit"`
 	Better    model.Better   `json:"better"`
-	Value     *float64       `json:"value"` // null if it is not finite
+	Value     *float64       `json:"value"` // null unless it is finite
 }
 
 // jsonLines writes an object for each row.
@@ -103,7 +103,7 @@ func (t *Table) jsonLines(w io.Writer) error {
 	return nil
 }
 
-// typed decodes a text that is a JSON number, boolean, list or object; other texts stay strings.
+// typed decodes a text that is a JSON number, boolean, list or object. It returns any other text as a string.
 func typed(text string) any {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
@@ -111,8 +111,8 @@ func typed(text string) any {
 	return text
 }
 
-// markdown writes a table with a line for each run, the values that differ between runs, and a column for each
-// metric.
+// markdown writes a table with one line per run. The columns are the variables that differ between runs, then the
+// metrics.
 func (t *Table) markdown(w io.Writer) error {
 	varying, metrics := t.varying(), t.metrics()
 	var names, rule []string
@@ -156,8 +156,8 @@ func (t *Table) markdown(w io.Writer) error {
 
 var cellEscapes = strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ")
 
-// goBench writes the format of Go's benchmarks (golang.org/x/perf/benchfmt): a line for each run. The benchmark's
-// name has the values that differ between runs. Units state which direction is better.
+// goBench writes one line per run in the format of Go's benchmarks (golang.org/x/perf/benchfmt). The benchmark's name
+// contains the values that differ between runs. Unit lines state which direction is better.
 func (t *Table) goBench(w io.Writer) error {
 	varying := t.varying()
 	var text strings.Builder
@@ -194,10 +194,10 @@ func (t *Table) goBench(w io.Writer) error {
 	return err
 }
 
-// unitOf returns a unit for a metric; the format needs a different one for each metric.
+// unitOf returns the name of a unit that only this metric has, because the format requires it.
 func unitOf(m model.Metric) string { return m.Name + "-" + m.Unit }
 
-// word replaces the blanks and slashes of a text, which would end a part of a benchmark's name.
+// word replaces blanks and slashes, because they would end a part of a benchmark's name.
 func word(text string) string {
 	if text == "" {
 		return "-"
@@ -212,7 +212,7 @@ func word(text string) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// isKey reports whether a name may stand before a colon in the format of benchmarks.
+// isKey reports whether the benchmark format accepts a name as a configuration key, which stands before a colon.
 func isKey(name string) bool {
 	return name != "" && unicode.IsLower(rune(name[0])) && !strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsUpper(r) || r == ':'

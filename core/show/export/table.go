@@ -1,5 +1,5 @@
-// Package export writes recorded runs for other programs: a row for each run and metric, with the configuration of the
-// runs as columns.
+// Package export writes recorded runs for other programs: a row for each run and metric, with the configuration of
+// the runs as columns.
 package export
 
 import (
@@ -14,22 +14,22 @@ import (
 
 // Table holds the runs of studies as rows.
 type Table struct {
-	// Variables are the independent variables: axes first, in their order, then all other configuration values.
+	// Variables names the independent variables: first the axes in their order, then all other configuration values.
 	Variables []string
-	Axes      int // number of Variables that are axes
+	Axes      int // number of axes at the start of Variables
 	Rows      []Row
-	// Warnings report what is left out.
+	// Warnings states what the table leaves out.
 	Warnings []string
 }
 
-// Row is a metric of a run.
+// Row is one metric of one run.
 type Row struct {
 	Run    string // folder or file of the run
 	Cell   string
 	Round  int
 	Seed   uint64
-	Count  int      // iterations or rounds behind the value
-	Values []string // by Variables; "" where the run has none
+	Count  int      // number of iterations or rounds that the value summarizes
+	Values []string // in the order of Variables; "" if the run lacks the variable
 	Metric model.Metric
 	Value  float64
 }
@@ -37,7 +37,7 @@ type Row struct {
 // variable is a configuration value of a run, with its name.
 type variable struct{ name, value string }
 
-// Add adds the completed runs of a study.
+// Add appends the rows of a study's completed runs.
 func (t *Table) Add(s *model.Study) {
 	t.Warnings = append(t.Warnings, s.Warnings...)
 	cells := s.Cells
@@ -53,7 +53,7 @@ func (t *Table) Add(s *model.Study) {
 			t.Warnings = append(t.Warnings,
 				fmt.Sprintf("%s is left out, since it failed: %s", quote.Word(f.Folder), quote.Message(f.Reason)))
 		}
-		if c.Same != "" { // another cell lists its runs
+		if c.Same != "" { // another cell already lists these runs
 			continue
 		}
 		var variables []variable
@@ -82,7 +82,7 @@ func (t *Table) Add(s *model.Study) {
 	}
 }
 
-// column returns the index of a variable.
+// column returns the index of a variable. It appends unknown names.
 func (t *Table) column(name string) int {
 	if i := slices.Index(t.Variables, name); i >= 0 {
 		return i
@@ -91,7 +91,7 @@ func (t *Table) column(name string) int {
 	return len(t.Variables) - 1
 }
 
-// values returns variables in the order of the columns.
+// values returns the values in the order of the columns.
 func (t *Table) values(variables []variable) []string {
 	var values []string
 	for _, v := range variables {
@@ -112,7 +112,7 @@ func (r *Row) value(variable int) string {
 	return ""
 }
 
-// Only removes the rows of other metrics.
+// Only keeps the rows of the given metrics and removes all others.
 func (t *Table) Only(metrics []string) error {
 	for _, name := range metrics {
 		if _, err := model.MetricOf(name); err != nil {
@@ -123,7 +123,7 @@ func (t *Table) Only(metrics []string) error {
 	return nil
 }
 
-// varying returns the variables that are axes, or that have several values.
+// varying returns the indices of variables that are axes or have several values.
 func (t *Table) varying() []int {
 	var places []int
 	for i := range t.Variables {
@@ -134,7 +134,7 @@ func (t *Table) varying() []int {
 	return places
 }
 
-// metrics returns the metrics of the rows, in the order of their first row.
+// metrics returns the metrics in the order of their first rows.
 func (t *Table) metrics() []model.Metric {
 	var metrics []model.Metric
 	for _, r := range t.Rows {
@@ -145,7 +145,7 @@ func (t *Table) metrics() []model.Metric {
 	return metrics
 }
 
-// runs groups the consecutive rows of each run, or of each row of comm.
+// runs groups consecutive rows of the same run. For psbench comm, it groups them by measured row.
 func (t *Table) runs() [][]Row {
 	var runs [][]Row
 	for i, r := range t.Rows {

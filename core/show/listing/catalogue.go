@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Items writes the table of the registry's items of some kinds.
+// Items writes a table of the registry's items of the given kinds.
 func Items(p *screen.Page, reg *registry.Registry, kinds ...sdk.Kind) error {
 	var rows [][]string
 	for _, kind := range kinds {
@@ -27,7 +27,7 @@ func Items(p *screen.Page, reg *registry.Registry, kinds ...sdk.Kind) error {
 	}, rows, false)
 }
 
-// IDs writes the line of the configurations of a kind, such as models; without any it writes nothing.
+// IDs writes one line of configuration IDs, such as the IDs of models, or nothing if there are none.
 func IDs(p *screen.Page, kind sdk.Kind, ids []string) {
 	if len(ids) == 0 {
 		return
@@ -36,9 +36,10 @@ func IDs(p *screen.Page, kind sdk.Kind, ids []string) {
 	p.Line(2, fmt.Sprintf("Configurations, which --%s takes first: %s", kind, strings.Join(ids, ", ")))
 }
 
-// Services writes, below a blank line, the table of what parts of a kind declare: servers what they serve and when they
-// answer, hooks what they leave in a bucket, trainers what they need, and trainers and models their defaults of flags.
-// Parts whose plugin did not answer are left out. Without any row it writes nothing.
+// Services writes a blank line and then a table of what parts of a kind declare. Servers declare what they serve and
+// when they answer. Hooks declare what they leave in a bucket. Trainers declare what they need. Trainers and models
+// declare their default flags. Parts whose plugin did not answer are left out. If no row remains, Services writes
+// nothing.
 func Services(p *screen.Page, kind sdk.Kind, parts []config.Described) error {
 	const defaults = "default flags"
 	var columns []screen.Column
@@ -72,7 +73,8 @@ func Services(p *screen.Page, kind sdk.Kind, parts []config.Described) error {
 	return p.Grid(columns, rows, false)
 }
 
-// declared returns the answer that a hook or a server of gradients declares.
+// declared returns what a hook leaves in a bucket, or what a gradient server answers, according to the part's
+// declaration.
 func declared(part sdk.Part) string {
 	switch {
 	case part.Answers == sdk.AnswersOwn:
@@ -87,7 +89,7 @@ func declared(part sdk.Part) string {
 	return "it does not say"
 }
 
-// answers says when a server answers a trainer; it is "" for a server whose service is unknown.
+// answers states when a server answers a trainer; "" if the server's service is unknown.
 func answers(server sdk.Part) string {
 	switch {
 	case server.Serves == "":
@@ -103,7 +105,7 @@ func answers(server sdk.Part) string {
 	}
 }
 
-// defaultFlags returns the defaults of a trainer or a model as flags, two a line.
+// defaultFlags returns the defaults of a trainer or a model as flags, two per line.
 func defaultFlags(item registry.Item) string {
 	var text strings.Builder
 	count := 0

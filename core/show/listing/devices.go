@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Devices writes the table of the GPUs of this machine, what the driver reports, and the program of CUDA ranks, or why
-// there is none.
+// Devices writes the GPUs of this machine, the driver's report, and the path of the program for CUDA ranks. If there
+// is no such program, it writes the reason.
 func Devices(p *screen.Page, list *devices.List, program string) error {
 	var rows [][]string
 	for _, d := range list.Devices {
@@ -40,7 +40,7 @@ func Devices(p *screen.Page, list *devices.List, program string) error {
 	return nil
 }
 
-// peers names the devices whose memory d reaches.
+// peers names the devices whose memory d can access directly.
 func peers(list *devices.List, d devices.Device) string {
 	var ids []string
 	for _, p := range d.Peers {

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Hosts writes the launchers in the order in which psbench tries them, the one that decides, and the tasks. Tasks are
-// nil if they cannot be asked.
+// Hosts writes the launchers in the order in which psbench tries them, the chosen launcher, and its tasks. If the
+// tasks could not be queried, tasks is nil.
 func Hosts(p *screen.Page, f *launchers.Finding, tasks []rollcall.Task) error {
 	if err := launcherTable(p, f.Views); err != nil {
 		return err
@@ -67,7 +67,7 @@ func taskTable(p *screen.Page, tasks []rollcall.Task) error {
 	}, rows, false)
 }
 
-// localRank returns a local rank for a cell; it is "" if the launcher does not set one.
+// localRank returns the table cell of a local rank; "" if the launcher does not set one.
 func localRank(rank int) string {
 	if rank < 0 {
 		return ""
@@ -75,7 +75,7 @@ func localRank(rank int) string {
 	return strconv.Itoa(rank)
 }
 
-// sources names where each value of a place was read, a line each.
+// sources states where psbench read each value of a place, one value per line.
 func sources(place launchers.Place) []string {
 	var lines []string
 	for _, s := range []struct{ name, from, value string }{

@@ -5,35 +5,35 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
-// HostsDocument is the JSON of psbench config --hosts --format json.
+// HostsDocument is the JSON output of psbench config --hosts --format json.
 type HostsDocument struct {
 	Launchers []Launcher      `json:"launchers"` // in the order in which psbench tries them
-	Launcher  string          `json:"launcher"`  // that decides
+	Launcher  string          `json:"launcher"`  // chosen launcher
 	Why       string          `json:"why"`
 	Place     *Place          `json:"place"`
-	Several   bool            `json:"several"` // psbench run goes over the hosts of all tasks
+	Several   bool            `json:"several"` // psbench run uses the hosts of all tasks
 	Warning   string          `json:"warning,omitempty"`
 	Tasks     []rollcall.Task `json:"tasks,omitempty"`
 }
 
-// Launcher is the view of one launcher.
+// Launcher describes one launcher.
 type Launcher struct {
 	Launcher string            `json:"launcher"`
 	Why      string            `json:"why"`
-	Place    *Place            `json:"place,omitempty"` // none if it did not start this process
+	Place    *Place            `json:"place,omitempty"` // absent if the launcher did not start this process
 	Read     map[string]string `json:"read,omitempty"`
 }
 
-// Place is the place of this process among the tasks of a launcher.
+// Place is this process's place among the launcher's tasks.
 type Place struct {
-	Size  *int              `json:"size,omitempty"` // none if the launcher does not set it
+	Size  *int              `json:"size,omitempty"` // absent if the launcher does not set it
 	Rank  int               `json:"rank"`
 	Local *int              `json:"local_rank,omitempty"`
 	Host  string            `json:"host"`
 	From  map[string]string `json:"from,omitempty"`
 }
 
-// HostsOf returns the document of a finding and of the tasks, which are nil if they cannot be asked.
+// HostsOf builds the document from a finding and its tasks. If the tasks could not be queried, tasks is nil.
 func HostsOf(f *launchers.Finding, tasks []rollcall.Task) HostsDocument {
 	d := HostsDocument{Launcher: f.Launcher, Why: f.Why, Place: placeOf(&f.Place), Several: f.Place.Several(),
 		Warning: f.Lone, Tasks: tasks}

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Values writes the table of an effective configuration: each key with its value and its origin.
+// Values writes the effective configuration as a table of keys, values and origins.
 func Values(p *screen.Page, values []result.Value) error {
 	var rows [][]string
 	for _, v := range values {
@@ -21,7 +21,7 @@ func Values(p *screen.Page, values []result.Value) error {
 	return p.Grid([]screen.Column{screen.Left("key"), screen.Left("value"), screen.Left("origin")}, rows, false)
 }
 
-// cell returns the text of a value for a table: strings as words, anything else as JSON, cut where it is long.
+// cell returns a value as the text of a table cell: a string as words, any other value as JSON. It cuts long JSON.
 func cell(v any) string {
 	if v == nil || v == "" {
 		return ""
@@ -47,7 +47,7 @@ func field(p *screen.Page, label, text string) {
 	}
 }
 
-// fieldList writes a labelled line of words.
+// fieldList writes a label and then words.
 func fieldList(p *screen.Page, label string, words []string) {
 	field(p, label, strings.Join(words, ", "))
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Every listing has the text that its file in testdata shows.
+// Every listing equals its golden file in testdata.
 func TestListingsReadLikeTheirFiles(t *testing.T) {
 	for name, fill := range map[string]func(*screen.Page) error{
 		"values":   values,
@@ -47,7 +47,7 @@ func TestListingsReadLikeTheirFiles(t *testing.T) {
 	}
 }
 
-// The JSON of hosts has every value that a launcher gives, and leaves out the others.
+// The hosts JSON has every value that a launcher sets, and omits the others.
 func TestHostsDocument(t *testing.T) {
 	text, err := json.MarshalIndent(listing.HostsOf(finding(), tasks()), "", "  ")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Plan writes the cells of a sweep's plan, its hosts, the reasons of skipped cells, how long it takes, and whether its
-// runs can prove anything. It compares the plan with the sweep in dir, if there is one.
+// Plan writes a sweep's cells, hosts and skipped cells, its expected time, and whether it has enough runs to prove
+// anything. If dir has a sweep, Plan also writes how that sweep differs.
 func Plan(page *screen.Page, p *sweep.Plan, spec *sweep.Spec, dir string) error {
 	if spec.Question != "" {
 		page.Text(quote.Message(spec.Question) + "\n")
@@ -78,7 +78,7 @@ func countLines(p *sweep.Plan) []string {
 	return []string{line + "."}
 }
 
-// hostLines names the hosts of every run, if there are several.
+// hostLines names the hosts of every run. It returns nothing for a single host.
 func hostLines(p *sweep.Plan) []string {
 	if len(p.Hosts) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func hostLines(p *sweep.Plan) []string {
 		strings.Join(p.Hosts, ", "))}
 }
 
-// skippedLines returns a line for each reason of skipping, with its cells.
+// skippedLines returns a line for each reason that cells are skipped, with those cells.
 func skippedLines(p *sweep.Plan) []string {
 	var reasons []string
 	cells := map[string][]string{}
@@ -107,7 +107,7 @@ func skippedLines(p *sweep.Plan) []string {
 	return lines
 }
 
-// cellList names cells by their numbers; of more than 8 it names the first.
+// cellList names cells by number. If there are more than 8, it names only the first ones.
 func cellList(cells []string) string {
 	const most = 8
 	switch {
@@ -148,7 +148,7 @@ func timeLines(p *sweep.Plan) []string {
 	return []string{line + "."}
 }
 
-// about returns a forecast, rounded to a unit that suits it.
+// about rounds a forecast to a suitable unit.
 func about(seconds float64) string {
 	const minute, hour, day = 60, 3600, 24 * 3600
 	switch {
@@ -163,10 +163,10 @@ func about(seconds float64) string {
 	}
 }
 
-// proofLines warns if so few runs prove little or nothing.
+// proofLines warns if the plan has too few runs to prove a difference.
 func proofLines(p *sweep.Plan) []string {
 	comparisons := len(p.Running()) - 1
-	fewest := judge.Fewest(2*comparisons - 1) // the baseline and the winner, each with every other cell
+	fewest := judge.Fewest(2*comparisons - 1) // the baseline and the winner are each compared with every other cell
 	if comparisons < 1 || p.Repeats >= fewest {
 		return nil
 	}
@@ -191,7 +191,7 @@ func warningLines(p *sweep.Plan) []string {
 	return lines
 }
 
-// differenceLines returns how the sweep in dir differs from the plan; without a sweep there it returns none.
+// differenceLines states how the plan differs from the sweep in dir. It returns nothing if dir has no sweep.
 func differenceLines(p *sweep.Plan, dir string) []string {
 	if dir == "" || !sweep.IsSweep(dir) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Plugins writes a block for each registered plugin that works, except psbench's own.
+// Plugins writes a block for each registered plugin that loaded, except psbench's own.
 func Plugins(p *screen.Page, reg *registry.Registry) {
 	first := true
 	for _, plugin := range reg.Plugins() {
@@ -29,7 +29,7 @@ func Plugins(p *screen.Page, reg *registry.Registry) {
 	}
 }
 
-// keysOf names the parts of a plugin, each by kind and key.
+// keysOf names the parts of a plugin by kind and key.
 func keysOf(reg *registry.Registry, plugin registry.Plugin) []string {
 	var keys []string
 	for _, kind := range registry.Kinds {
@@ -42,8 +42,8 @@ func keysOf(reg *registry.Registry, plugin registry.Plugin) []string {
 	return keys
 }
 
-// Added writes the plugin that was registered for the path given, and its parts. If that path is a link, it also writes
-// where the link leads, since that file runs.
+// Added writes the plugin that was registered under the given path, and its parts. For a symbolic link it also writes
+// the target, because psbench runs that file.
 func Added(p *screen.Page, given string, plugin registry.Plugin, parts []sdk.Part) {
 	identity(p, plugin)
 	if absolute, err := filepath.Abs(given); err == nil && absolute != plugin.Command[0] {
@@ -56,7 +56,7 @@ func Added(p *screen.Page, given string, plugin registry.Plugin, parts []sdk.Par
 	fieldList(p, "keys", keys)
 }
 
-// identity writes what a plugin runs, and the checksums by which psbench recognises it.
+// identity writes the command that starts a plugin, and the checksums that identify it.
 func identity(p *screen.Page, plugin registry.Plugin) {
 	field(p, "plugin", plugin.Name)
 	field(p, "command", quoted(plugin.Command))

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Settings writes, below a blank line, the table of the settings of parts of a kind. Without any setting it writes
-// nothing.
+// Settings writes a blank line and then a table of the settings of parts of a kind, or nothing if there are no
+// settings.
 func Settings(p *screen.Page, kind sdk.Kind, parts []config.Described) error {
 	var rows [][]string
 	for _, d := range parts {
@@ -25,7 +25,7 @@ func Settings(p *screen.Page, kind sdk.Kind, parts []config.Described) error {
 	return p.Grid(append([]screen.Column{screen.Left("key")}, settingColumns()...), rows, false)
 }
 
-// Parts writes a block for each part: its plugin, what it declares, and its settings.
+// Parts writes a block for each part: its plugin, its declarations and its settings.
 func Parts(p *screen.Page, parts []config.Described) error {
 	for i, d := range parts {
 		if i > 0 {
@@ -58,7 +58,7 @@ func onePart(p *screen.Page, d config.Described) error {
 	return p.Grid(settingColumns(), rows, false)
 }
 
-// settingsHeading writes the line above a table of settings, with one of them as the example.
+// settingsHeading writes the line above a table of settings. It shows one setting as an example.
 func settingsHeading(p *screen.Page, kind sdk.Kind, example string) {
 	p.Line(0, "")
 	p.Line(2, fmt.Sprintf("Settings, as in --set %s.%s=value:", kind, example))
@@ -74,7 +74,7 @@ func settingRow(s sdk.Setting) []string {
 	return []string{s.Name, s.Type, shortened(string(s.Default)), s.Doc}
 }
 
-// shortened cuts a default, such as a long list, that would widen its column.
+// shortened cuts a long default, such as a list, so its column stays narrow.
 func shortened(value string) string {
 	const widest = 30
 	if len(value) <= widest {
@@ -83,7 +83,7 @@ func shortened(value string) string {
 	return value[:widest-3] + "..."
 }
 
-// declarations returns what a model declares of itself.
+// declarations returns what a model declares about itself.
 func declarations(part sdk.Part) (list []string) {
 	if part.Stochastic {
 		list = append(list, "stochastic")

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Status writes the progress of the sweep in dir: the states of its runs, the processes that run it, the time left,
-// failed runs, and the reasons of skipped cells.
+// Status writes the progress of the sweep in dir: the states of its runs, the processes that conduct it, the
+// remaining time, failed runs, and why cells are skipped.
 func Status(p *screen.Page, dir string, s *conduct.Status) error {
 	counts := s.Account.Counts()
 	stateLines(p, dir, s, counts)
@@ -36,7 +36,7 @@ func Status(p *screen.Page, dir string, s *conduct.Status) error {
 	return nil
 }
 
-// stateLines writes how many runs the sweep has, and how many of them are in each state.
+// stateLines writes the number of runs, in total and in each state.
 func stateLines(p *screen.Page, dir string, s *conduct.Status, counts map[journal.State]int) {
 	p.Line(0, fmt.Sprintf("sweep %s: %s of %s in %s", quote.Word(dir),
 		screen.Count(len(s.Account), "run"), screen.Count(len(s.Plan.Running()), "cell"),
@@ -54,7 +54,7 @@ func stateLines(p *screen.Page, dir string, s *conduct.Status, counts map[journa
 	p.Line(0, strings.Join(states, ", ")+"; "+screen.Count(skipped, "cell")+" "+string(journal.Skipped))
 }
 
-// holderLines names the processes that run the sweep.
+// holderLines names the processes that conduct the sweep.
 func holderLines(p *screen.Page, s *conduct.Status, waiting int) {
 	switch {
 	case s.Holder != nil:
@@ -70,7 +70,7 @@ func holderLines(p *screen.Page, s *conduct.Status, waiting int) {
 	}
 }
 
-// failedRuns writes the runs that were lost, and the table of those that failed.
+// failedRuns writes the number of lost runs, and a table of the failed runs.
 func failedRuns(p *screen.Page, s *conduct.Status) error {
 	var failed [][]string
 	for _, e := range s.Account {

@@ -1,5 +1,5 @@
-// Package live serves the page of current runs to browsers of this machine only. The caller supplies
-// the content; a slow reader never blocks the caller.
+// Package live serves the page of current runs to browsers of this machine only. The caller supplies the content; a
+// slow reader never blocks the caller.
 package live
 
 import (
@@ -22,23 +22,23 @@ import (
 	"github.com/psbench/psbench/core/show/view"
 )
 
-// Options are what a Server serves, and how.
+// Options configure a Server.
 type Options struct {
-	// Page writes the page of a document.
+	// Page writes a document as a page.
 	Page func(w io.Writer, d *view.Document) error
-	// Policy is the content security policy of that page.
+	// Policy is the page's content security policy.
 	Policy string
 }
 
-// What readers may take. One page has one stream.
+// The following constants limit readers. Each open page uses one stream.
 const (
 	mostConnections = 32
 	mostStreams     = 8
 	mostHeader      = 8 << 10 // bytes
 	headerLimit     = 5 * time.Second
-	writeLimit      = 5 * time.Second // for one event or page, after which a reader is dropped
+	writeLimit      = 5 * time.Second // for one event or page; then the server drops the reader
 	idleLimit       = 30 * time.Second
-	goodbye         = 2 * time.Second // for readers to receive the end
+	goodbye         = 2 * time.Second // for readers to receive the last event
 )
 
 // Server serves one page until it is closed.
@@ -47,26 +47,26 @@ type Server struct {
 	token    string // in the path, so the page cannot be guessed
 	listener net.Listener
 	http     http.Server
-	ended    chan struct{} // closed once no reader is served
-	every    time.Duration // at most how often a reader is told of progress
-	beat     time.Duration // how often a silent stream says that it is alive
+	ended    chan struct{} // closed once the HTTP server has stopped
+	every    time.Duration // minimum interval between progress events to a reader
+	beat     time.Duration // interval of keep-alive lines on a silent stream
 
 	mu       sync.Mutex
 	handlers sync.WaitGroup
-	closed   bool // no handler may begin
+	closed   bool // no new handler may start
 	document *view.Document
 	data     []byte // the document as JSON
-	versions [2]int // of document and progress
+	versions [2]int // of the document and of the progress
 	progress view.Live
-	streams  map[chan struct{}]bool // each wakes one
+	streams  map[chan struct{}]bool // a send on a channel wakes its stream
 }
 
-// Start serves the document at a random port of 127.0.0.1, below a random token.
+// Start serves the document at a random port of 127.0.0.1. A random token is part of the address.
 func Start(d *view.Document, o Options) (*Server, error) {
 	s := &Server{options: o, ended: make(chan struct{}), every: time.Second, beat: 15 * time.Second,
 		streams: map[chan struct{}]bool{}}
 	token := make([]byte, 16)
-	_, _ = rand.Read(token) // which does not fail
+	_, _ = rand.Read(token) // never fails
 	s.token = hex.EncodeToString(token)
 	if err := s.Show(d); err != nil {
 		return nil, err
@@ -80,11 +80,11 @@ func Start(d *view.Document, o Options) (*Server, error) {
 		Handler: http.HandlerFunc(s.serve), MaxHeaderBytes: mostHeader, ReadHeaderTimeout: headerLimit,
 		ReadTimeout:  headerLimit,
 		WriteTimeout: writeLimit, IdleTimeout: idleLimit,
-		ErrorLog: log.New(io.Discard, "", 0), // what readers do wrong is not the user's business
+		ErrorLog: log.New(io.Discard, "", 0), // hides errors of readers from the user
 	}
 	go func() {
 		defer close(s.ended)
-		_ = s.http.Serve(netutil.LimitListener(listener, mostConnections)) // ends by Close alone
+		_ = s.http.Serve(netutil.LimitListener(listener, mostConnections)) // returns only after Close or Shutdown
 	}()
 	return s, nil
 }
@@ -92,7 +92,7 @@ func Start(d *view.Document, o Options) (*Server, error) {
 // URL returns the address of the page.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() + "/" + s.token + "/" }
 
-// Show replaces the document. The server owns d from here on.
+// Show replaces the document. The server owns d from then on.
 func (s *Server) Show(d *view.Document) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Server) Tell(l view.Live) {
 	s.wake()
 }
 
-// wake notifies every stream of news.
+// wake notifies every stream of a change.
 func (s *Server) wake() {
 	for stream := range s.streams {
 		select {
@@ -129,7 +129,7 @@ func (s *Server) wake() {
 	}
 }
 
-// Close sends readers one sentence on the end of the runs, and stops the server.
+// Close sends readers the sentence how, which states how the runs ended. Then it stops the server.
 func (s *Server) Close(how string) error {
 	s.mu.Lock()
 	s.progress.Ended, s.progress.Running = how, nil
@@ -142,14 +142,14 @@ func (s *Server) Close(how string) error {
 	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close() // from slow readers
+		err = s.http.Close() // disconnects slow readers
 	}
 	<-s.ended
 	s.handlers.Wait()
 	return err
 }
 
-// state is what the page shows at a moment.
+// state is the content of the page at one moment.
 type state struct {
 	document *view.Document
 	data     []byte

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// begin serves a document until the test ends.
+// begin starts a server for a document and stops it when the test ends.
 func begin(t *testing.T, d *view.Document) *Server {
 	t.Helper()
 	s, err := Start(d, Options{Policy: "default-src 'self'", Page: func(w io.Writer, d *view.Document) error {
@@ -34,7 +34,7 @@ func begin(t *testing.T, d *view.Document) *Server {
 	return s
 }
 
-// request is one to a path below the token, with these headers; Host is the host.
+// request returns a request for a path below the token. A header named Host replaces the request's host.
 func request(t *testing.T, s *Server, method, path string, headers ...string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, nil)
@@ -50,7 +50,7 @@ func request(t *testing.T, s *Server, method, path string, headers ...string) *h
 	return r
 }
 
-// reply is what comes of a request. Its body is closed when the test ends.
+// reply is the response to a request. The test closes its body when it ends.
 type reply struct {
 	StatusCode int
 	Status     string
@@ -58,7 +58,7 @@ type reply struct {
 	Body       io.Reader
 }
 
-// do is the reply to a request, on a connection of its own.
+// do sends a request on a new connection and returns the reply.
 func do(t *testing.T, r *http.Request) reply {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true}
@@ -175,7 +175,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Nobody outside this machine reaches it.
+// Other machines cannot reach the server.
 func TestLoopbackOnly(t *testing.T) {
 	s := begin(t, &view.Document{})
 	if a := s.listener.Addr().(*net.TCPAddr); !a.IP.IsLoopback() || a.Port == 0 {
@@ -183,10 +183,10 @@ func TestLoopbackOnly(t *testing.T) {
 	}
 }
 
-// event is one of a stream.
+// event is a server-sent event.
 type event struct{ name, data string }
 
-// follow reads the events of a stream until that ends.
+// follow opens a stream. The function next returns its events until the stream ends.
 func follow(t *testing.T, s *Server) (stream reply, next func() (event, bool)) {
 	t.Helper()
 	stream = do(t, request(t, s, "GET", "events"))
@@ -254,7 +254,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// Of much that is told in a moment, readers see the last, and no more often than is agreed.
+// Many updates within one interval reach readers as one event, the latest. Events are at least one interval apart.
 func TestProgressIsThinned(t *testing.T) {
 	s := begin(t, &view.Document{})
 	s.every = time.Hour
@@ -291,9 +291,9 @@ func TestHeartbeat(t *testing.T) {
 	t.Error("a silent stream does not say that it is alive")
 }
 
-// Readers who do not read keep neither who tells nor the end waiting.
+// Readers that stop reading block neither the caller of Tell nor Close.
 func TestSlowReaders(t *testing.T) {
-	big := &view.Document{Name: strings.Repeat("x", 16<<20)} // more than buffers hold
+	big := &view.Document{Name: strings.Repeat("x", 16<<20)} // larger than all buffers
 	s := begin(t, big)
 	for range mostStreams {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.listener.Addr().String())
@@ -305,7 +305,7 @@ func TestSlowReaders(t *testing.T) {
 			s.listener.Addr()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Read(make([]byte, 1)); err != nil { // it has begun
+		if _, err := conn.Read(make([]byte, 1)); err != nil { // the stream has started
 			t.Fatal(err)
 		}
 	}
@@ -327,7 +327,7 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// What is sent before a request is complete is bounded.
+// The server limits the size of a request's header and the time to send it.
 func TestLargeHeader(t *testing.T) {
 	s := begin(t, &view.Document{})
 	r := request(t, s, "GET", "", "X-Large", strings.Repeat("x", 64<<10))
@@ -339,7 +339,7 @@ func TestLargeHeader(t *testing.T) {
 	}
 }
 
-// A reader who leaves frees its place.
+// A reader that disconnects makes room for another one.
 func TestReaderLeaves(t *testing.T) {
 	s := begin(t, &view.Document{})
 	for range 3 * mostStreams {

@@ -14,13 +14,13 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// measured is a document with every metric and with names that try to break out.
+// measured returns a document with every metric. The names contain characters that could break the format.
 func measured() (*view.Document, view.Live) {
 	value, loss, left := 1500.0, math.Inf(1), 12.5
 	d := &view.Document{Psbench: "psbench 1", Judged: map[string]view.Judged{}, Cells: []view.Cell{
 		{Name: `a="b",c\n`, Runs: []int{0, 1}, Same: -1},
 		{Name: "line\nfeed \xff é", Same: -1},
-		{Name: "line\nfeed \xff é", Same: -1}, // another of the same name
+		{Name: "line\nfeed \xff é", Same: -1}, // another cell with the same name
 		{Name: "line\nfeed \xff é", Same: -1, Again: true},
 	}}
 	for _, m := range model.Metrics {
@@ -42,7 +42,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What promtool check metrics says of them.
+// The linter of promtool finds no problems in the metrics.
 func TestMetricsAreByTheConventions(t *testing.T) {
 	for name, text := range map[string][]byte{
 		"all": metrics(measured()), "nothing": metrics(&view.Document{}, view.Live{}),
@@ -60,8 +60,8 @@ func TestMetricsAreByTheConventions(t *testing.T) {
 	}
 }
 
-// The run that goes on is of the series of its cell, whichever its round is and whatever it is at: what
-// counts up would make a series of each value.
+// The metrics of the current run have the labels of its cell. Round and phase do not change these labels, since each
+// new label value would create another series.
 func TestRunHasTheLabelsOfItsCell(t *testing.T) {
 	for name, c := range map[string]struct {
 		cell int
@@ -91,7 +91,7 @@ func TestRunHasTheLabelsOfItsCell(t *testing.T) {
 	}
 }
 
-// Whatever names hold, a line is a series.
+// Each line is one series, whatever characters the names contain.
 func FuzzMetrics(f *testing.F) {
 	for _, name := range []string{"", `"`, "\n", `\`, `a"} 1` + "\nb 2", "\xff", "\u2028"} {
 		f.Add(name)

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// unframed keeps other pages from showing these; a page cannot say that of itself.
+// unframed keeps other sites from embedding these pages in a frame. Only a header can set this policy, not the page's
+// own markup.
 const unframed = "frame-ancestors 'none'"
 
-// serve answers one request: of a reader on this machine, who knows the token and whom no other site
-// has sent.
+// serve answers one request. It refuses unknown host names and requests by other sites' pages. Unknown tokens get
+// status 404.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
 		http.Error(w, "the run has ended", http.StatusServiceUnavailable)
@@ -21,7 +22,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer") // the address has the token
+	h.Set("Referrer-Policy", "no-referrer") // the address contains the token
 	h.Set("Content-Security-Policy", "default-src 'none'; "+unframed)
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -38,7 +39,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter lets a handler begin, unless the server is about to end.
+// enter registers a handler. It returns false if the server is closing.
 func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,15 +50,15 @@ func (s *Server) enter() bool {
 	return true
 }
 
-// hosts are the names that browsers of this machine call the server by. Another one in a request is
-// that of a site whose name leads here, which its owner can arrange.
+// hosts returns the host names that browsers on this machine use for the server. Another Host header means DNS
+// rebinding: a foreign site has pointed its own name at this machine.
 func (s *Server) hosts() []string {
 	address := s.listener.Addr().String()
 	_, port, _ := strings.Cut(address, ":")
 	return []string{address, "localhost:" + port}
 }
 
-// foreign says that the page of another site asks.
+// foreign reports whether another site's page sent the request.
 func (s *Server) foreign(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return true
@@ -69,8 +70,8 @@ func (s *Server) foreign(r *http.Request) bool {
 	})
 }
 
-// answer finds what a path is of. Metrics are also where collectors look for them, who send the
-// token in a header.
+// answer serves the content for the request's path. Collectors may also fetch metrics at the usual path /metrics,
+// with the token in a header.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	token, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if r.URL.Path == "/metrics" {
@@ -78,7 +79,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	known := subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 	switch {
-	case r.URL.Path == "/favicon.ico": // which browsers ask for by themselves, and there is none
+	case r.URL.Path == "/favicon.ico": // browsers request an icon on their own; there is none
 		w.WriteHeader(http.StatusNoContent)
 	case known && name == "events":
 		s.stream(w, r)

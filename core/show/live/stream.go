@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// stream sends what is new as server-sent events, until the server or the reader ends: document, a
-// view.Document, and progress, a view.Live. A reader who is slow misses what is no longer new; one
-// who does not read is dropped.
+// stream sends changes as server-sent events until the server or the reader ends. A "document" event carries a
+// view.Document, and a "progress" event carries a view.Live. A slow reader gets only the latest state. The server
+// drops a reader that stops reading.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	wake, ok := s.join()
 	if !ok {
@@ -23,10 +23,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := events{w: w, control: http.NewResponseController(w)}
-	_ = out.control.SetReadDeadline(time.Time{}) // there is no more to read
+	_ = out.control.SetReadDeadline(time.Time{}) // the request is complete
 	out.send("retry: 1000\n\n")
 	var seen [2]int
-	var told time.Time // when progress was
+	var told time.Time // time of the last progress event
 	beat := time.NewTicker(s.beat)
 	defer beat.Stop()
 	later := time.NewTimer(0)
@@ -63,7 +63,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// join gives a stream what wakes it, unless there are too many.
+// join registers a stream and returns the channel that wakes it, or false if there are too many streams.
 func (s *Server) join() (wake chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,14 +81,14 @@ func (s *Server) leave(wake chan struct{}) {
 	delete(s.streams, wake)
 }
 
-// events are those of one stream, up to the first that cannot be sent in time.
+// events writes one stream. After the first failed or late write it sends nothing more.
 type events struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	err     error
 }
 
-// event sends data, which has no line ends.
+// event sends an event. The data must have no line breaks inside.
 func (e *events) event(name string, data []byte) {
 	e.send("event: " + name + "\ndata: " + string(bytes.TrimSpace(data)) + "\n\n")
 }

@@ -5,7 +5,7 @@ package page
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // the bundle
+	_ "embed" // for the bundle
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -17,7 +17,7 @@ import (
 
 //go:generate go run -C ../../../web/build .
 
-// The script and the styles of all pages, which web/build makes of web/src.
+// These are the script and the styles of every page. The program web/build bundles them from web/src.
 var (
 	//go:embed bundle/page.js
 	script []byte
@@ -25,10 +25,10 @@ var (
 	styles []byte
 )
 
-// Write writes the page of a document. The document's texts are data: the browser shows them as text, never as
-// markup.
+// Write writes a document as a page. Texts of the document reach the page as data, so the browser never interprets
+// them as markup.
 func Write(w io.Writer, d *view.Document) error {
-	// Marshal escapes <, > and &, so that nothing closes the element that the data is in.
+	// json.Marshal escapes <, > and &, so no text can close the script element that holds the data.
 	data, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("the document of %s has no JSON form: %w", d.Name, err)
@@ -60,13 +60,13 @@ func Write(w io.Writer, d *view.Document) error {
 	return err
 }
 
-// Policy returns the content security policy of pages. It allows only their own script and styles, by hash. A live
-// page may also query its server.
+// Policy returns the content security policy of pages. It allows only the page's own script and styles, identified by
+// hash. A live page may also query its server.
 func Policy(live bool) string {
 	p := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(styles) +
 		"; base-uri 'none'; form-action 'none'"
 	if live {
-		p += "; connect-src 'self'; img-src 'self'" // browsers ask any server for the icon
+		p += "; connect-src 'self'; img-src 'self'" // browsers request an icon from any server
 	}
 	return p
 }

@@ -22,7 +22,7 @@ func document(t testing.TB) *view.Document {
 		t.Fatal(err)
 	}
 	d := &view.Document{}
-	// What the contract does not have is a mistake in the file that the tests of the page read.
+	// The JavaScript tests read the same file. A field that view.Document lacks is a mistake in that file.
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(d); err != nil {
@@ -40,8 +40,8 @@ func written(t testing.TB, d *view.Document) []byte {
 	return page.Bytes()
 }
 
-// elements are the tags of a page in their order, and the data in it. What a browser without scripts
-// makes of noscript is read as markup, too.
+// elements returns the tags of a page in order, and the embedded data. With scripting false, it also parses the
+// markup inside noscript, as a browser without scripts does.
 func elements(t testing.TB, page []byte, scripting bool) (tags []string, data string) {
 	t.Helper()
 	root, err := html.ParseWithOptions(bytes.NewReader(page), html.ParseOptionEnableScripting(scripting))
@@ -91,7 +91,7 @@ func TestPageHasTheDocument(t *testing.T) {
 	}
 }
 
-// The policy allows what the page has, and nothing of the page asks for more.
+// The policy allows exactly the page's own script and styles, and the page requests nothing else.
 func TestPolicy(t *testing.T) {
 	d := document(t)
 	page := string(written(t, d))
@@ -134,14 +134,14 @@ func TestNothingIsWrittenOfWhatHasNoJSON(t *testing.T) {
 
 func zero() float64 { return 0 }
 
-// Whatever texts are, the page has the elements that it has with others, and its data says the same.
+// Texts never change the page's elements, and the embedded data contains the texts unchanged.
 func FuzzTextsStayText(f *testing.F) {
 	for _, text := range []string{"</script><script>alert(1)</script>", "<!--<script>", "]]>",
 		"</noscript><img src=x onerror=alert(1)>", "</title>", "\u2028\"'`&lt;", "\x00\xff", `\u003c/script>`,
 		"</style>", "{{.Name}}"} {
 		f.Add(text)
 	}
-	// What is always the same takes time and shows nothing.
+	// The real bundle is constant and slow to parse, so tiny replacements suffice.
 	defer func(was, styled []byte) { script, styles = was, styled }(script, styles)
 	script, styles = []byte("0"), []byte("a{}")
 	whole := document(f)
@@ -209,7 +209,8 @@ func spoil(d *view.Document, text string) {
 	d.Environments[0].Facts[0].Value = text
 }
 
-// A script that contained its own end, or the beginning of a comment, would not be the one that was hashed.
+// The HTML parser would cut a script that contains its own end tag or the start of a comment. The browser would then
+// hash a different script.
 func TestBundleFitsIntoAnElement(t *testing.T) {
 	for _, part := range []string{"</script", "<!--", "<script"} {
 		t.Run(part, func(t *testing.T) {
@@ -230,7 +231,7 @@ func TestBundleFitsIntoAnElement(t *testing.T) {
 	}
 }
 
-// What there is to read without scripts, of a study and of a single run.
+// The page without scripts equals the golden files, for a study and for a single run.
 func TestPlain(t *testing.T) {
 	single := document(t)
 	single.Cells, single.Title = single.Cells[:1], "one <run>"

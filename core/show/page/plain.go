@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// plain is the page for browsers without scripts: everything except pictures and details.
+// plain is the page for browsers without scripts. It has everything except pictures and details.
 var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
 	"rows": rows,
 }).Parse(`<main class="plain">
@@ -26,7 +26,7 @@ var plain = template.Must(template.New("plain").Funcs(template.FuncMap{
 </main>
 `))
 
-// row is one cell of a study in the table of a page without scripts.
+// row is one cell of a study in the table without scripts.
 type row struct {
 	Name           string
 	Runs           int
@@ -34,8 +34,8 @@ type row struct {
 	Note           string
 }
 
-// rows returns the cells by the document's own metric and baseline. A single run has no rows: the sentences give its
-// value.
+// rows returns the cells, with values of the document's own metric and compared with its own baseline. For a single
+// run it returns nothing, because the sentences already state the value.
 func rows(d *view.Document) []row {
 	if d.OneRun() {
 		return nil
@@ -65,7 +65,7 @@ func rows(d *view.Document) []row {
 	return rows
 }
 
-// change returns a change and its verdict; a difference has the unit of the median.
+// change returns a change and its verdict. A difference gets the unit of the median.
 func change(c *view.Change) string {
 	text := ""
 	switch {
@@ -81,7 +81,7 @@ func change(c *view.Change) string {
 	return strings.Replace(text, "-", "−", 1) + ", " + string(c.Verdict)
 }
 
-// shown formats a number as the page's script does; it returns a dash for nil.
+// shown formats a number as the page's script does. It returns a dash for nil.
 func shown(x *float64) string {
 	if x == nil || !numeral.Finite(*x) {
 		return "–"

@@ -11,19 +11,19 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Board is what a terminal shows above the line of a Progress while runs go on.
+// Board is the content that a terminal shows above the progress line while runs go on.
 type Board struct {
-	// Cells and Runs are their numbers; 0 hides them.
+	// Cells and Runs are the numbers of cells and runs; 0 hides the line.
 	Cells, CellsDone       int
 	Runs, RunsDone, Failed int
 	Left                   time.Duration // until the last run ends; 0 if unknown
-	Medians                []Median      // the best first
+	Medians                []Median      // best first
 	Now                    monitor.Beat
-	// Rates are samples per second, one for each second of late.
+	// Rates holds the last samples-per-second values, one per second.
 	Rates []float64
 }
 
-// Median is the value of a cell.
+// Median is the median of one cell.
 type Median struct {
 	Cell  string
 	Value float64
@@ -36,30 +36,30 @@ func (m Median) text() string { return rounded(m.Value) + " " + m.Unit }
 // narrowest is the smallest width of a board, in columns.
 const narrowest = 60
 
-// mostMedians bounds the medians on a board, and roomFor is how many lines it and what is around it
-// have without them.
+// mostMedians is the maximum number of medians on a board. The rest of the board and its surroundings take roomFor
+// lines.
 const (
 	mostMedians = 6
 	roomFor     = 6
 )
 
-// Board shows a board above the line on the terminal, from the next second on. From then on, both are drawn once a
-// second at most.
+// Board shows a board above the line on the terminal, starting at the next tick. From then on, psbench draws the
+// board and the line at most once a second.
 func (p *Progress) Board(b Board) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.board = &b
 }
 
-// Resumed tells p that another program has used the terminal, so the drawn lines are gone.
+// Resumed reports that another program has used the terminal, so the drawn lines are gone.
 func (p *Progress) Resumed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status = ""
 }
 
-// clear returns the text that clears the drawn lines. The cursor is never hidden, so psbench need not restore it
-// however it ends.
+// clear returns the control sequence that clears the drawn lines. The cursor is never hidden, so the terminal
+// needs no restoring after a crash.
 func (p *Progress) clear() string {
 	if lines := strings.Count(p.status, "\n"); lines > 0 {
 		return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines)
@@ -67,7 +67,7 @@ func (p *Progress) clear() string {
 	return clearLine
 }
 
-// lines returns the lines of the board, none of which wraps; nil if there is no room.
+// lines returns the lines of the board. No line wraps. On a screen that is too narrow, lines returns nil.
 func (b *Board) lines(t *Terminal) (lines []string) {
 	columns, height := t.Width(), 0
 	if columns == 0 {
@@ -115,7 +115,7 @@ func (b *Board) counts() string {
 	return text
 }
 
-// medians returns the lines of the cells, with aligned values.
+// medians returns one line per cell, with aligned values.
 func (b *Board) medians(height, columns int) (lines []string) {
 	most := mostMedians
 	if height > 0 {
@@ -129,7 +129,7 @@ func (b *Board) medians(height, columns int) (lines []string) {
 	for _, m := range shown {
 		name, value = max(name, len([]rune(quote.Text(m.Cell)))), max(value, len([]rune(m.text())))
 	}
-	name = min(name, columns-value-23) // room for the label before and the runs behind
+	name = min(name, columns-value-23) // leaves room for the label on the left and the number of runs on the right
 	for _, m := range shown {
 		cell := screen.Cut(quote.Text(m.Cell), name)
 		text := strings.Repeat(" ", max(0, value-len([]rune(m.text())))) + m.text()
@@ -157,7 +157,7 @@ func (b *Board) now() string {
 	return text
 }
 
-// sparkline returns a bar for each value on a scale from 0, so equal values look equal.
+// sparkline returns one bar per value. The scale starts at 0, so small differences look small.
 func sparkline(values []float64) string {
 	const bars = "▁▂▃▄▅▆▇█"
 	steps, most := []rune(bars), 0.0

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// boardOf is a board of a sweep.
+// boardOf returns the board of a sweep with so many cells.
 func boardOf(cells int) Board {
 	loss := 0.693147
 	b := Board{
@@ -81,7 +81,7 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
-// glass is what a terminal shows of what is written to it, as far as a Progress uses one.
+// glass emulates a terminal screen. It supports only the control sequences that a Progress uses.
 type glass struct {
 	lines       [][]rune
 	row, column int
@@ -119,7 +119,7 @@ func (g *glass) show(t testing.TB, text string) {
 		switch r {
 		case '\r':
 			g.column = 0
-		case '\n': // which a terminal makes \r\n
+		case '\n': // a terminal also returns to column 0
 			g.row, g.column = g.row+1, 0
 		default:
 			line := g.lines[g.row]
@@ -140,8 +140,8 @@ func (g *glass) String() string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-// However boards grow and shrink between what is printed above them, the screen has one board, below
-// all that was printed; in the end it has that alone.
+// Boards grow and shrink while other lines are printed. The screen always has exactly one board, below all printed
+// lines. After Done, only the printed lines remain.
 func TestBoardOnScreen(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var out bytes.Buffer
@@ -189,7 +189,7 @@ func TestBoardOnScreen(t *testing.T) {
 	})
 }
 
-// With a board the screen is drawn once a second, whoever tells how much.
+// With a board, psbench draws the screen once a second, however many updates arrive.
 func TestBoardIsDrawnOnceASecond(t *testing.T) {
 	var out bytes.Buffer
 	p, c := on(&out, 80, false, false)
@@ -212,7 +212,8 @@ func TestBoardIsDrawnOnceASecond(t *testing.T) {
 	p.Done()
 }
 
-// Who comes back to the terminal, or has changed its width, finds a board below what is there.
+// After another program used the terminal, or after its width changed, psbench draws a new board below the existing
+// lines.
 func TestBoardAfterOthers(t *testing.T) {
 	var out bytes.Buffer
 	p, _ := on(&out, 80, false, false)
@@ -235,7 +236,7 @@ func TestBoardAfterOthers(t *testing.T) {
 	p.Done()
 }
 
-// What a quiet run tells of itself is the same.
+// Beat returns the same progress whether or not the Progress is quiet.
 func TestBeat(t *testing.T) {
 	for _, quiet := range []bool{true, false} {
 		t.Run(fmt.Sprint(quiet), func(t *testing.T) {

@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// pace holds the position and the speed of a pass.
+// pace tracks the position and the speed of a pass.
 type pace struct {
 	began   time.Time
 	total   int64         // iterations of the pass; 0 if unknown
-	batches int64         // of an epoch; 0 if unknown
-	length  time.Duration // of the pass; 0 if it is not given
-	samples float64       // of all trainers per iteration of the reporting trainer; 0 if unknown
+	batches int64         // per epoch; 0 if unknown
+	length  time.Duration // of the pass; 0 if the pass has no set length
+	samples float64       // of all trainers during one iteration of the reporting trainer; 0 if unknown
 	done    int64
 	loss    float64
 	recent  []mark // since the start of the window
@@ -29,10 +29,10 @@ type mark struct {
 	done int64
 }
 
-// window is the time over which a rate is taken.
+// window is the period over which the rate is averaged.
 const window = 5 * time.Second
 
-// note records the position of the pass.
+// note records the current position of the pass.
 func (p *pace) note(m mark, loss float64) {
 	p.done, p.loss = m.done, loss
 	p.recent = append(p.recent, m)
@@ -43,8 +43,8 @@ func (p *pace) note(m mark, loss float64) {
 	p.recent = slices.Delete(p.recent, 0, old)
 }
 
-// rate returns iterations per second; 0 if unknown. If the next iteration has taken longer than the window, the rate
-// assumes that it ends now.
+// rate returns iterations per second, or 0 if unknown. If the current iteration already takes longer than the window,
+// the rate assumes that this iteration ends now.
 func (p *pace) rate(now time.Time) float64 {
 	first, last := p.recent[0], p.recent[len(p.recent)-1]
 	seconds := last.at.Sub(first.at).Seconds()
@@ -58,7 +58,7 @@ func (p *pace) rate(now time.Time) float64 {
 	return rate
 }
 
-// left estimates the time until the end of the pass; false if it is unknown.
+// left estimates the time until the end of the pass. It returns false if the time is unknown.
 func (p *pace) left(now time.Time) (time.Duration, bool) {
 	rate, last := p.rate(now), p.recent[len(p.recent)-1]
 	switch {
@@ -72,12 +72,12 @@ func (p *pace) left(now time.Time) (time.Duration, bool) {
 	}
 }
 
-// live is a line on the progress of a phase; unknown values are empty.
+// live is the progress line of a phase, split into its parts. Unknown parts are empty.
 type live struct {
 	phase, epoch, count, short, rate, samples, loss, time string
 }
 
-// live returns the line of a pass.
+// live returns the progress line of a pass.
 func (p *pace) live(phase string, now time.Time) live {
 	l := live{phase: phase, count: screen.Thousands(p.done) + " iterations"}
 	l.short = screen.Thousands(p.done) + " iter."
@@ -103,17 +103,18 @@ func (p *pace) live(phase string, now time.Time) live {
 	return l
 }
 
-// parts returns the non-empty parts, in order.
+// parts returns the non-empty parts in order.
 func (l live) parts() []string {
 	return slices.DeleteFunc([]string{l.phase, l.epoch, l.count, l.rate, l.samples, l.loss, l.time},
 		func(part string) bool { return part == "" })
 }
 
-// fit is the line on a screen of so many columns, without the epoch, for which there is
-// seldom room. What is too wide gives way in this order: samples per second, the words of the
-// count, loss, rate, time, count; the phase is cut. What has given way so often already does so
-// first, lest the line flickers, and fit says how much has. With styled set the phase is bold
-// and the time dim.
+// fit returns the line for a screen of so many columns. It always omits the epoch, for which there is seldom room. If
+// the line is too wide, fit drops parts in this order: samples per second, the long form of the count, loss, rate,
+// time, count. At last it cuts the phase.
+//
+// The parameter given is the number of drops so far in this phase. Each call repeats those drops even if there is
+// room, to avoid flicker, and returns the new number. If styled is true, the phase is bold and the time is dim.
 func (l live) fit(columns, given int, styled bool) (string, int) {
 	l.epoch = ""
 	text := func() string { return strings.Join(l.parts(), "  ") }
@@ -137,7 +138,7 @@ func (l live) fit(columns, given int, styled bool) (string, int) {
 	return text(), given
 }
 
-// rounded formats a rate with three digits or more.
+// rounded formats a rate with at least three digits.
 func rounded(rate float64) string {
 	switch {
 	case rate >= 100:
@@ -167,7 +168,7 @@ func remaining(d time.Duration) string {
 	}
 }
 
-// lossText formats a loss as the page does, but names NaN and +Inf: the user must see them.
+// lossText formats a loss as the page does. It also shows NaN and +Inf by name, because the user must see them.
 func lossText(loss float64) string {
 	if !numeral.Finite(loss) {
 		return strconv.FormatFloat(loss, 'g', -1, 64)

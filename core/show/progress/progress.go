@@ -12,40 +12,39 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Progress shows the user the state of a run and the output of its processes. From the first
-// Phase until Done it also refreshes the elapsed time by its own timer. Its methods are safe for
-// concurrent use and never wait for the reader, so a stopped terminal stops no run. It ignores
-// errors of its writer, so they fail no run.
+// Progress shows the user the state of a run and the output of its processes. From the first Phase until Done, a
+// timer also refreshes the elapsed time. All methods are safe for concurrent use. No method waits for a reader, so a
+// stopped terminal stops no run. Write errors are ignored, so a broken output fails no run.
 type Progress struct {
 	mu       sync.Mutex
 	out      unblocked
 	terminal *Terminal // nil for plain lines
 	quiet    bool
 	now      func() time.Time
-	every    time.Duration // interval of look
-	end      func()        // stops look and waits for it; nil if it does not run
+	every    time.Duration // interval of the refresh timer
+	end      func()        // stops the refresh timer and waits for it; nil if it is not running
 	phase    string        // "" if there is none
 	began    time.Time     // start of the phase
-	pass     *pace         // of the running pass; nil without one
-	row      [2]int        // number of the row and of all rows; 0 if the phase is no row
+	pass     *pace         // the running pass; nil without one
+	row      [2]int        // row number and number of rows; 0 if the phase is no row
 	told     time.Time     // time of the phase's last plain line
 	drawn    time.Time     // time of the last drawn line
-	status   string        // the drawn line, without a line end, and the board above it
+	status   string        // the drawn line without a line break, preceded by the board
 	board    *Board        // nil without one
-	given    int           // number of parts that the line has dropped in this phase
+	given    int           // number of parts that fit has dropped in this phase
 	columns  int           // terminal width at the last drawing
 }
 
-// Terminal describes the terminal that a Progress writes to.
+// Terminal describes the terminal to which a Progress writes.
 type Terminal struct {
-	// Width and Height return its current columns and lines; 0 if unknown.
+	// Width and Height return the current number of columns and lines; 0 if unknown.
 	Width, Height func() int
 	// Styled allows bold and dim text.
 	Styled bool
 }
 
-// New makes a Progress that writes to w, usually stderr. On a terminal it updates one line; elsewhere it writes
-// plain lines. If quiet, it shows only the output of processes.
+// New makes a Progress that writes to w, usually stderr. On a terminal it updates one line. Without a terminal it
+// writes plain lines. If quiet is true, it shows only the output of processes.
 func New(w io.Writer, terminal *Terminal, quiet bool) *Progress {
 	p := &Progress{terminal: terminal, quiet: quiet, now: time.Now, every: time.Second}
 	p.out = unblocked{w: w, note: func(lines int) string {
@@ -73,7 +72,8 @@ func (p *Progress) Phase(name string) {
 	}
 }
 
-// look updates the elapsed time until the caller calls end, which waits for the last update.
+// look starts a timer that refreshes the elapsed time. The returned function stops the timer and waits for the last
+// refresh.
 func (p *Progress) look() (end func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -95,7 +95,7 @@ func (p *Progress) look() (end func()) {
 	}
 }
 
-// tick updates the line, even without news.
+// tick refreshes the line, even without new progress.
 func (p *Progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,8 +108,9 @@ func (p *Progress) tick() {
 	}
 }
 
-// Pass starts a pass in this phase. It has so many iterations of the reporting trainer, or this length, and so many
-// batches to an epoch; an unknown value is 0. In each iteration all trainers together take so many samples.
+// Pass starts a pass in this phase. The length of the pass is either a number of iterations of the reporting trainer
+// or a duration. The parameter batches is the number of batches per epoch; samples is the number that all trainers
+// process per iteration. An unknown value is 0.
 func (p *Progress) Pass(iterations, batches int64, length time.Duration, samples float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,14 +122,13 @@ func (p *Progress) Pass(iterations, batches int64, length time.Duration, samples
 	}
 }
 
-// How often the line on a terminal and plain lines are written at most, whoever tells how
-// much.
+// These are the minimum intervals between updates of the line on a terminal and between plain lines.
 const (
 	drawEvery  = 200 * time.Millisecond
 	plainEvery = 10 * time.Second
 )
 
-// Iterations reports how many iterations of the current pass are done, and the last loss.
+// Iterations reports the number of finished iterations of the current pass, and the last loss.
 func (p *Progress) Iterations(done int64, loss float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +142,7 @@ func (p *Progress) Iterations(done int64, loss float64) {
 	}
 }
 
-// tell shows the progress of the phase, unless it did so a moment ago.
+// tell shows the progress of the phase, unless it did so very recently.
 func (p *Progress) tell(now time.Time) {
 	switch {
 	case p.terminal != nil && now.Sub(p.drawn) >= drawEvery:
@@ -154,7 +154,7 @@ func (p *Progress) tell(now time.Time) {
 	}
 }
 
-// line describes the phase. If its end is unknown, the line has the elapsed time.
+// line returns the progress line of the phase. If the end is unknown, the line has the elapsed time.
 func (p *Progress) line(now time.Time) live {
 	l := live{phase: p.phase}
 	switch {
@@ -169,10 +169,11 @@ func (p *Progress) line(now time.Time) live {
 	return l
 }
 
-// plainEpochs is how many epochs lie between two plain lines, as in the original.
+// plainEpochs is the number of epochs between two plain lines, as in the original benchmark.
 const plainEpochs = 5
 
-// EpochsEvery returns n if Epoch is wanted for the first of every n epochs: only plain lines show epochs.
+// EpochsEvery returns n if the caller should report the first of every n epochs through Epoch. If the output shows no
+// epochs, EpochsEvery returns 0; only plain lines show epochs.
 func (p *Progress) EpochsEvery() int {
 	if p.quiet || p.terminal != nil {
 		return 0
@@ -180,8 +181,8 @@ func (p *Progress) EpochsEvery() int {
 	return plainEpochs
 }
 
-// Epoch says that trainer begins epoch, counted from 1, of epochs; 0: of any number. It shows
-// as many as a trainer tells of a pass, and no more if one tells more.
+// Epoch reports that a trainer begins an epoch, counted from 1, of epochs in total; 0 means an unknown total. Epoch
+// prints at most process.MostEpochs lines per pass.
 func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 	if every := p.EpochsEvery(); every == 0 || (epoch-1)%every != 0 || (epoch-1)/every >= process.MostEpochs {
 		return
@@ -195,8 +196,8 @@ func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 	p.out.print(text + "\n")
 }
 
-// Row marks the phase as a row of a table, counted from 1, of so many. It gives no time left, since rows take
-// different times.
+// Row marks the phase as a row of a table, counted from 1, of rows in total. The line then has no remaining time,
+// because rows differ in length.
 func (p *Progress) Row(row, rows int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,14 +207,14 @@ func (p *Progress) Row(row, rows int) {
 	}
 }
 
-// Line shows a line of a process's output above the updated line.
+// Line shows a line of a process's output above the progress line.
 func (p *Progress) Line(process, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.above(process + ": " + quote.Lines(strings.TrimSuffix(text, "\r")))
 }
 
-// Note shows a line of psbench's own above the updated line.
+// Note shows a line from psbench itself above the progress line.
 func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +223,7 @@ func (p *Progress) Note(text string) {
 	}
 }
 
-// above prints whole lines above the updated line.
+// above prints whole lines above the progress line.
 func (p *Progress) above(text string) {
 	if p.terminal != nil {
 		text = p.clear() + text
@@ -230,7 +231,7 @@ func (p *Progress) above(text string) {
 	p.out.print(text + "\n" + p.status)
 }
 
-// whole is a whole line in the place of the one on the terminal.
+// whole returns a whole line that replaces the progress line on a terminal.
 func (p *Progress) whole(text string) string {
 	if p.terminal != nil {
 		text = clearLine + text
@@ -238,15 +239,15 @@ func (p *Progress) whole(text string) string {
 	return text + "\n"
 }
 
-// Done clears the line on the terminal and lets what was said come out, so that other
-// output can follow. A new Phase may begin after it.
+// Done clears the line on the terminal and waits until pending output is written, so other output can follow. Another
+// Phase may begin afterwards.
 func (p *Progress) Done() {
 	p.mu.Lock()
 	end := p.end
 	p.phase, p.pass, p.end = "", nil, nil
 	p.mu.Unlock()
 	if end != nil {
-		end() // without the lock, which a tick may wait for
+		end() // without the lock, because a tick may be waiting for it
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,28 +260,28 @@ func (p *Progress) Done() {
 
 const clearLine = "\r\x1b[K"
 
-// flushTimeout is how long Done waits for a reader that has stopped.
+// flushTimeout is the longest time that Done waits for a stalled reader.
 const flushTimeout = time.Second
 
-// defaultWidth is the assumed width of a terminal that reports none.
+// defaultWidth is the assumed width of a terminal that does not report its width.
 const defaultWidth = 80
 
-// draw writes the line on the terminal anew. Beside a board that is done once a second.
+// draw redraws the line on the terminal. If there is a board, only the timer redraws, once a second.
 func (p *Progress) draw(now time.Time) {
 	if p.board == nil || p.status == "" {
 		p.redraw(now)
 	}
 }
 
-// redraw writes the line on the terminal anew, and the board above it. It leaves the last column
-// free: a line that wraps could not be cleared.
+// redraw redraws the line on the terminal, and the board above it. It leaves the last column free, because psbench
+// could not clear a wrapped line.
 func (p *Progress) redraw(now time.Time) {
 	width := p.terminal.Width()
 	if width == 0 {
 		width = defaultWidth
 	}
 	if width != p.columns {
-		if strings.Contains(p.status, "\n") { // who knows where its lines are now
+		if strings.Contains(p.status, "\n") { // after a resize the old lines may have moved
 			p.out.print("\n")
 			p.status = ""
 		}

@@ -19,13 +19,12 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// clock is a time that a test moves.
+// clock is a clock that only the test advances.
 type clock struct{ at time.Time }
 
 func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
 
-// on makes a Progress with a clock of its own; columns is the width of the terminal, 0 without
-// one.
+// on makes a Progress with its own clock. The parameter columns is the width of the terminal; 0 means no terminal.
 func on(w io.Writer, columns int, styled, quiet bool) (*Progress, *clock) {
 	c := &clock{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	var terminal *Terminal
@@ -37,18 +36,18 @@ func on(w io.Writer, columns int, styled, quiet bool) (*Progress, *clock) {
 	return p, c
 }
 
-// session is a run of some length and then a psbench comm, as they tell of themselves.
+// session reports the progress of a run and then of psbench comm.
 func session(p *Progress, c *clock) {
 	p.Phase("launch")
 	c.pass(700 * time.Millisecond)
-	p.Iterations(3, 1) // of no pass
+	p.Iterations(3, 1) // outside any pass
 	p.Phase("warm-up")
 	p.Pass(5000, 1000, 0, 20)
 	for epoch := 1; epoch <= 6; epoch++ {
 		p.Epoch("trainer0", epoch, 6)
 	}
 	for i := range int64(8) {
-		c.pass(125 * time.Millisecond) // more often than a line is drawn
+		c.pass(125 * time.Millisecond) // shorter than drawEvery
 		p.Iterations(100*(i+1), 0.693147)
 	}
 	p.Phase("measured pass")
@@ -91,8 +90,7 @@ func TestProgress(t *testing.T) {
 			told(columns, false, false)+"\n")
 	}
 	golden.Require(t, "testdata/progress_terminal_styled.txt", told(80, true, false)+"\n")
-	// The first epoch is told, and every fifth from there, however few there are, but ten of
-	// a pass at most.
+	// Plain lines show the first epoch and every fifth one after it, at most ten per pass.
 	const ten = "1 6 11 16 21 26 31 36 41 46"
 	for epochs, want := range map[int]string{1: "1", 4: "1", 5: "1", 6: "1 6", 11: "1 6 11", 46: ten, 1000: ten} {
 		var out, told bytes.Buffer
@@ -116,7 +114,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The rate is that of the last few seconds.
+// The rate covers only the last few seconds.
 func TestRate(t *testing.T) {
 	p, c := on(io.Discard, 80, false, false)
 	p.Pass(1000, 0, 0, 0)
@@ -143,7 +141,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// Time goes on where nothing else does, and what tells it ends with Done.
+// The elapsed time keeps updating without other progress, until Done stops the timer.
 func TestTimeIsTold(t *testing.T) {
 	for _, columns := range []int{0, 80} {
 		synctest.Test(t, func(t *testing.T) {
@@ -151,7 +149,7 @@ func TestTimeIsTold(t *testing.T) {
 			p, _ := on(&out, columns, false, false)
 			p.now, p.every = time.Now, New(nil, nil, false).every
 			p.Phase("set-up")
-			time.Sleep(21500 * time.Millisecond) // so that nothing else is at the moment of a tick
+			time.Sleep(21500 * time.Millisecond) // ends between two ticks, so nothing else happens at a tick
 			p.Phase("measured pass")
 			p.Pass(50, 2, 0, 20)
 			time.Sleep(11 * time.Second)
@@ -173,7 +171,7 @@ func TestTimeIsTold(t *testing.T) {
 	}
 }
 
-// A line fits every terminal, whatever it says.
+// A line fits every terminal, whatever its texts are.
 func TestLiveLineFits(t *testing.T) {
 	text := rapid.StringMatching(`[a-zü,/ ]{0,40}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -212,8 +210,7 @@ func TestNumbersOfTheLiveLine(t *testing.T) {
 	}
 }
 
-// Lines of processes go above the line that a terminal keeps up to date, and do nothing
-// else to it.
+// Lines of processes appear above the progress line and leave it unchanged.
 func TestLinesOfProcesses(t *testing.T) {
 	for want, terminal := range map[string]bool{
 		"warm-up\ndata: loaded \\x1b[2J    x\nmeasured pass\n":                                false,
@@ -239,7 +236,7 @@ func TestLinesOfProcesses(t *testing.T) {
 	}
 }
 
-// A stalled reader blocks no one and later sees how many lines it missed.
+// A stalled reader blocks no one, and later sees how many lines were dropped.
 func TestAStoppedReader(t *testing.T) {
 	const lines = 100_000
 	r, w := io.Pipe()

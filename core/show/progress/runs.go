@@ -7,22 +7,22 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Runs reports the consecutive runs of a sweep: a line at the end of each, or on a terminal one
-// line that is kept up to date and includes the outcome of the last run.
+// Runs reports the consecutive runs of a sweep. Plain output gets one line at the end of each run. A terminal gets
+// one updated line, which includes the outcome of the last run.
 type Runs struct {
 	Progress *Progress
-	ended    string // how the last one did
+	ended    string // outcome of the last run
 }
 
 // OneRun is one of many runs.
 type OneRun struct {
-	Number, Total int // from 1
+	Number, Total int // counted from 1
 	Name          string
-	// Failed says why it has no value, "" if it has one.
+	// Failed is why the run has no value; "" if it has one.
 	Failed           string
 	SamplesPerSecond float64
-	Seconds          float64       // that it took
-	Left             time.Duration // estimate for the others, 0 if unknown
+	Seconds          float64       // duration of the run
+	Left             time.Duration // estimated time for the remaining runs; 0 if unknown
 }
 
 func (r OneRun) place() string { return fmt.Sprintf("run %d of %d", r.Number, r.Total) }
@@ -42,10 +42,10 @@ func (r OneRun) outcome() string {
 		remaining(time.Duration(r.Seconds*float64(time.Second))))
 }
 
-// Start says that a run begins.
+// Start reports the start of a run.
 func (r *Runs) Start(run OneRun) {
 	if r.Progress.terminal == nil {
-		return // one line a run: the one at its end
+		return // plain output gets its line at the end of the run
 	}
 	line := run.place() + run.left() + "; " + run.Name
 	if r.ended != "" {
@@ -54,7 +54,7 @@ func (r *Runs) Start(run OneRun) {
 	r.Progress.Phase(line)
 }
 
-// End says how a run has ended. Failures stay on a terminal.
+// End reports the outcome of a run. On a terminal, lines about failures stay visible.
 func (r *Runs) End(run OneRun) {
 	r.ended = run.place() + ": " + run.outcome()
 	if r.Progress.terminal == nil || run.Failed != "" {

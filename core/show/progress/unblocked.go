@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// mostPending bounds what waits for a reader, in bytes.
+// mostPending is the maximum size of unread output, in bytes.
 const mostPending = 256 << 10
 
-// unblocked prints to a writer whose reader may be slow, or have stopped, without
-// waiting for it. Once too many lines are unread, it drops further ones.
+// unblocked prints to a writer without waiting for a slow or stalled reader. If too much output is unread, it drops
+// further lines.
 type unblocked struct {
 	w    io.Writer
-	note func(lines int) string // what is printed in the place of lines that were dropped
+	note func(lines int) string // returns the text that replaces dropped lines
 
 	mu      sync.Mutex
 	pending []byte
-	dropped int           // lines since pending was full
-	written chan struct{} // closed once all is written; nil while nothing is being written
+	dropped int           // number of lines since pending was full
+	written chan struct{} // closed once everything is written; nil while idle
 }
 
-// print takes whole lines, or a dispensable piece of one.
+// print queues whole lines, or an optional part of a line.
 func (u *unblocked) print(text string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -37,7 +37,7 @@ func (u *unblocked) print(text string) {
 	}
 }
 
-// offer prints a dispensable text unless earlier output still waits for the reader.
+// offer queues an optional text. It drops the text if earlier output is still unread.
 func (u *unblocked) offer(text string) (taken bool) {
 	u.mu.Lock()
 	waits := u.written != nil
@@ -48,7 +48,7 @@ func (u *unblocked) offer(text string) (taken bool) {
 	return !waits
 }
 
-// write ends when there is nothing left to write.
+// write writes the pending output and returns when none is left.
 func (u *unblocked) write() {
 	for {
 		text := u.take()
@@ -75,7 +75,7 @@ func (u *unblocked) take() []byte {
 	return text
 }
 
-// wait returns once all is written, or after limit: a write that blocks cannot be ended.
+// wait returns once everything is written, or after limit, because a blocked write cannot be interrupted.
 func (u *unblocked) wait(limit time.Duration) {
 	u.mu.Lock()
 	written := u.written

@@ -32,13 +32,13 @@ func answer(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	}
 }
 
-// rate returns the training throughput in samples per second.
+// rate formats the training throughput in samples per second.
 func rate(t result.Throughput) string {
 	return fmt.Sprintf("%.1f samples per second (%d samples in %.3f s%s)", t.SamplesPerSecond, t.Samples, t.Seconds,
 		screen.GiveOrTake(t.SecondsBound*1e3))
 }
 
-// perBatch splits the time of an iteration into its parts.
+// perBatch splits the time per iteration into its parts.
 func perBatch(r *result.Result, b *breakdown.Breakdown) string {
 	digits := precision(b)
 	ms := func(totalNS int64) string { return strconv.FormatFloat(b.MeanMS(totalNS), 'f', digits, 64) }
@@ -64,10 +64,10 @@ func inPart(b *breakdown.Breakdown, part string, ms func(totalNS int64) string) 
 	return " (" + strings.Join(of, ", ") + ")"
 }
 
-// mostLast is the most trainers that lastOnes names.
+// mostLast is the maximum number of trainers that lastOnes names.
 const mostLast = 2
 
-// lastOnes returns which trainers came last, how often, and the cost.
+// lastOnes states which trainers came last, how often, and how much time that cost.
 func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 	if b.Waiting == nil {
 		return ""
@@ -86,7 +86,7 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 		if first || b.Waiting.Sets > 1 {
 			of = fmt.Sprintf(" of %d times", l.Iterations)
 		}
-		if cost > 0 && len(last) > 2 { // obvious with two trainers
+		if cost > 0 && len(last) > 2 { // the share is obvious with two trainers
 			share = fmt.Sprintf(", %.0f %%", 100*float64(l.BehindNS)/float64(cost))
 			if first {
 				share += " of the cost"
@@ -115,13 +115,14 @@ func lastOnes(r *result.Result, b *breakdown.Breakdown) string {
 	return strings.Join(parts, "; ")
 }
 
-// With up to mostMeans epochs, losses shows the loss of each; with more, the loss of fewMeans epochs.
+// losses shows the loss of every epoch if there are at most mostMeans epochs. With more epochs it shows fewMeans of
+// them.
 const (
 	mostMeans = 5
 	fewMeans  = 3
 )
 
-// losses returns the mean losses of the epochs. With many epochs it shows the first, the last and some between them.
+// losses returns the mean losses of the epochs. With many epochs it shows the first, the last and some in between.
 // With a single epoch it shows the loss of the first and of the last iteration.
 func losses(r *result.Result) string {
 	means := epochMeans(r)
@@ -146,7 +147,8 @@ func losses(r *result.Result) string {
 	return fmt.Sprintf("%s (%s)", strings.Join(shown, " → "), which)
 }
 
-// epochMeans returns the mean loss of each epoch with iterations, over its trainers and iterations.
+// epochMeans returns the mean loss of each epoch, averaged over trainers and iterations. It skips epochs without
+// iterations.
 func epochMeans(r *result.Result) []float64 {
 	var sums, counts []float64
 	for rank, list := range r.Losses {
@@ -168,7 +170,7 @@ func epochMeans(r *result.Result) []float64 {
 	return sums
 }
 
-// lastEvaluation returns the results on held-out samples, after the first epoch → after the last one.
+// lastEvaluation returns the evaluation on held-out samples after the first epoch and after the last one.
 func lastEvaluation(r *result.Result) string {
 	if len(r.Evaluation) == 0 {
 		return ""
@@ -193,8 +195,8 @@ func lastEvaluation(r *result.Result) string {
 	return strings.Join(parts, ", ") + pass(r)
 }
 
-// checks returns which payloads of the links were recomputed, the cost in the pass, and what could not be
-// recomputed.
+// checks states how many payloads of links psbench recomputed, which share of the pass that took, and what it could
+// not recompute.
 func checks(c *result.Checks) string {
 	if c == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 	atbest "github.com/psbench/psbench/internal/comm/limits"
 )
 
-// onTwoHosts is a result whose second trainer ran on another host.
+// onTwoHosts returns a result whose second trainer ran on another host.
 func onTwoHosts() *result.Result {
 	r := stamped(2, "ddp")
 	r.Processes[0].Host, r.Processes[1].Host = "node1", "node2"
@@ -30,7 +30,7 @@ func onTwoHosts() *result.Result {
 	return r
 }
 
-// Whatever was taken by the clocks of two hosts says how wrong it may be, and who was last also where.
+// Times that combine the clocks of two hosts have an error bound, and the straggler has its host's name.
 func TestTimesBetweenHosts(t *testing.T) {
 	full := text(t, onTwoHosts(), Options{Report: Full})
 	for _, want := range []string{

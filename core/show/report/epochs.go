@@ -10,14 +10,14 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// epochPercentiles are the percentiles of PyTorch's hybrid benchmark.
+// epochPercentiles are the percentiles in PyTorch's hybrid benchmark.
 var epochPercentiles = []float64{50, 75, 90, 95}
 
-// epochTable writes the durations of epochs and the samples per second, if the run's trainers measured their epochs.
-// The row "all" covers the epochs and samples of all trainers.
+// epochTable writes the durations of epochs and the samples per second, if the trainers measured their epochs. The
+// row "all" covers all trainers.
 func epochTable(w *screen.Page, r *result.Result) error {
 	columns := []screen.Column{screen.Left("trainer"), screen.Right("epochs")}
-	for i, p := range epochPercentiles { // the median stays on every screen
+	for i, p := range epochPercentiles { // the median never yields to a narrow screen
 		columns = append(columns, screen.Right(fmt.Sprintf("p%.0f s", p)).Yields(i),
 			screen.Right("samples/s").Yields(i))
 	}
@@ -43,7 +43,7 @@ func epochTable(w *screen.Page, r *result.Result) error {
 		columns, append(rows, epochRow("all", all, samples)))
 }
 
-// epochSeconds returns the durations of a trainer's epochs in seconds; nil if unknown.
+// epochSeconds returns the durations of a trainer's epochs in seconds, or nil if they are unknown.
 func epochSeconds(r *result.Result, rank int) []float64 {
 	var seconds []float64
 	for _, s := range r.Series {
@@ -68,11 +68,11 @@ func epochRow(name string, seconds []float64, samples int) []string {
 	return row
 }
 
-// mostEpochs is the most rows of the evaluation table.
+// mostEpochs is the maximum number of rows in the evaluation table.
 const mostEpochs = 12
 
 // evaluationTable writes the results on held-out samples after each epoch. With many epochs it shows the first, the
-// last and some between them.
+// last and some in between.
 func evaluationTable(w *screen.Page, r *result.Result) error {
 	epochs := r.Evaluation
 	if len(epochs) == 0 {
@@ -106,8 +106,8 @@ func evaluationTable(w *screen.Page, r *result.Result) error {
 	return nil
 }
 
-// spread picks at most k of the indices 0 to n-1, with k ≥ 2: the first, the last, and evenly spaced ones between
-// them.
+// spread picks at most k of the indices 0 to n-1, where k ≥ 2: the first, the last, and evenly spaced ones in
+// between.
 func spread(n, k int) []int {
 	k = min(n, k)
 	places := make([]int, k)
@@ -117,7 +117,7 @@ func spread(n, k int) []int {
 	return places
 }
 
-// evaluationSeconds returns, for each epoch, the longest time that a trainer spent on evaluation.
+// evaluationSeconds returns, for each epoch, the longest evaluation time of any trainer.
 func evaluationSeconds(r *result.Result) map[int64]float64 {
 	longest := map[int64]float64{}
 	for _, s := range r.Series {
@@ -130,7 +130,7 @@ func evaluationSeconds(r *result.Result) map[int64]float64 {
 	return longest
 }
 
-// meanLoss formats a loss as the totals do. The file does not distinguish infinity from NaN.
+// meanLoss formats a loss as the totals do. Result files do not distinguish infinity from NaN.
 func meanLoss(x float64) string {
 	if !numeral.Finite(x) {
 		return "not finite"
@@ -138,7 +138,7 @@ func meanLoss(x float64) string {
 	return strconv.FormatFloat(x, 'f', 6, 64)
 }
 
-// share formats a number from 0 to 1; it may be nil.
+// share formats a share from 0 to 1, which may be nil.
 func share(x *float64) string {
 	if x == nil {
 		return "-"

@@ -41,7 +41,7 @@ func heading(w *screen.Page, r *result.Result) {
 	list(world(r.Processes), r.Transport, epochsOf(r))
 }
 
-// epochsOf returns the length of the pass and the amount of data, e.g. "5 epochs of 10 batches of ≤ 10 samples".
+// epochsOf describes the length of the pass and the amount of data, e.g. "5 epochs of 10 batches of ≤ 10 samples".
 func epochsOf(r *result.Result) string {
 	d := r.Data
 	if len(d.BatchesPerTrainer) == 0 {
@@ -69,7 +69,7 @@ func epochsOf(r *result.Result) string {
 	return text
 }
 
-// settings lists the configured values of those keys that the result has.
+// settings lists the configured values of the given keys. It skips keys that the result lacks.
 func settings(r *result.Result, keys ...string) string {
 	labels := map[string]string{"ddp_hook": "hook", "create_criterion": "criterion", "batch_size": "batch size",
 		"torch_seed": "seed", "warmup": "warm-up", "warmup_cycles": "warm-up epochs"}
@@ -87,7 +87,7 @@ func settings(r *result.Result, keys ...string) string {
 	return strings.Join(found, ", ")
 }
 
-// configured returns the value of a configuration key; "" if it has none.
+// configured returns the value of a configuration key, or "".
 func configured(r *result.Result, key string) string {
 	i := slices.IndexFunc(r.Config, func(v result.Value) bool { return v.Key == key })
 	if i < 0 {
@@ -96,7 +96,7 @@ func configured(r *result.Result, key string) string {
 	return r.Config[i].Text()
 }
 
-// world returns the number of ranks of each kind, as in "2 trainers, 1 server".
+// world returns the number of ranks of each kind, e.g. "2 trainers, 1 server".
 func world(processes []result.Process) string {
 	var parts []string
 	for _, kind := range []string{"trainer", "server"} {
@@ -115,7 +115,7 @@ func world(processes []result.Process) string {
 	return strings.Join(parts, ", ")
 }
 
-// partition describes how the data became batches, e.g. "10 batches of up to 10 samples partitioned among 4
+// partition describes how the data was split into batches, e.g. "10 batches of up to 10 samples partitioned among 4
 // trainers: 3, 3, 2, 2 per epoch".
 func partition(d result.Partition) string {
 	if len(d.BatchesPerTrainer) == 0 {
@@ -130,7 +130,7 @@ func partition(d result.Partition) string {
 		batches(d.Batches), size, screen.Count(len(d.BatchesPerTrainer), "trainer"), shares)
 }
 
-// besides describes other treatment of the data, e.g. "read again in every epoch, 2000 samples held out".
+// besides describes further treatment of the data, e.g. "read again in every epoch, 2000 samples held out".
 func besides(d result.Partition) string {
 	var parts []string
 	if d.Streamed {

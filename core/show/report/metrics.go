@@ -18,7 +18,7 @@ type metricColumn struct {
 	cell func(stats.Summary) string
 }
 
-// metricYields lists the columns that a narrow screen drops, the first one first.
+// metricYields lists the columns that narrow screens drop, in that order.
 var metricYields = []string{"stdev", "variance", "min", "count", "max"}
 
 func metricColumns(set string) ([]metricColumn, error) {
@@ -51,11 +51,12 @@ func metricColumns(set string) ([]metricColumn, error) {
 	return nil, fmt.Errorf("statistics %q are unknown: choose %q or %q", set, StatsPsbench, StatsOriginal)
 }
 
-// decimals formats a value in ms or ms² with µs as its last digit.
+// decimals formats a value in ms or ms² with three decimals, so the last digit of ms is µs.
 func decimals(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
-// metricTables writes a table for each trainer and one for all, then the same for servers. It contains the series
-// that shown accepts. With numbers, it adds the other measurements below each table, and then those of the data.
+// metricTables writes a table for each trainer and one for all trainers, then the same for servers. The tables
+// contain the series that shown accepts. If numbers is true, metricTables adds the other measurements below each
+// table, and the data's measurements at the end.
 func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool,
 	withNumbers bool) error {
 	tables := func(title string, of []result.Process) error {
@@ -95,7 +96,7 @@ func metricTables(w *screen.Page, r *result.Result, columns []metricColumn, show
 	return bucketTables(w, "all ranks"+pass(r), numbersOf(r, anyRank))
 }
 
-// metricTable writes the table of some series; without series, it writes nothing.
+// metricTable writes the table of some series, or nothing if there are none.
 func metricTable(w *screen.Page, title string, series []*result.Series, columns []metricColumn) error {
 	if len(series) == 0 {
 		return nil
@@ -116,7 +117,7 @@ func metricTable(w *screen.Page, title string, series []*result.Series, columns 
 	return w.Table(title+" (ms)", head, rows)
 }
 
-// ranksOf lists the processes of a kind by rank.
+// ranksOf lists the processes of a kind, sorted by rank.
 func ranksOf(processes []result.Process, kind string) []result.Process {
 	var ranks []result.Process
 	for _, p := range processes {
@@ -128,13 +129,13 @@ func ranksOf(processes []result.Process, kind string) []result.Process {
 	return ranks
 }
 
-// durations is one row: all series of a type and name.
+// durations is one table row: all series with the same type and name.
 type durations struct {
 	breakdown.Metric
 	series []*result.Series
 }
 
-// group combines series into metrics, in the order of first appearance.
+// group combines series into metrics, in order of first appearance.
 func group(series []*result.Series) []*durations {
 	known := map[breakdown.Metric]*durations{}
 	var metrics []*durations
@@ -151,7 +152,7 @@ func group(series []*result.Series) []*durations {
 	return metrics
 }
 
-// ms returns the durations of the metric in ms, series by series. Each takes 8 bytes.
+// ms returns the metric's durations in ms, series by series. Each value takes 8 bytes.
 func (m *durations) ms() []float64 {
 	n := 0
 	for _, s := range m.series {
@@ -175,10 +176,10 @@ func (m *durations) totalNS() (ns int64) {
 	return ns
 }
 
-// label returns "type,name", as PyTorch's benchmark prints it.
+// label returns "type,name", the form that PyTorch's benchmark prints.
 func (m *durations) label() string { return breakAtComma(m.Type + "," + m.Name) }
 
-// breakAtComma breaks a long name at its first comma, which keeps the table within 120 columns.
+// breakAtComma breaks a long name at its first comma, so the table fits 120 columns.
 func breakAtComma(label string) string {
 	const widest = 44
 	if len(label) > widest {

@@ -10,14 +10,14 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// term is a metric by its name in reports, or a line that psbench computes from several metrics.
+// term is the name that reports use for a metric, or for a line that psbench computes from several metrics.
 type term struct {
-	metric breakdown.Metric // zero if the term is no metric
+	metric breakdown.Metric // zero if the term is not a metric
 	name   string
 	means  string
 }
 
-// terms are the metrics of psbench's own parts, in the order of the legend. The parts of an iteration come first.
+// terms lists the metrics of psbench's own parts in the order of the legend. Parts of an iteration come first.
 var terms = []term{
 	{breakdown.Whole, "iteration, without its data", "an iteration from its first step to its last one"},
 	{iterationMetric(dataparallel.Data), "data", "the trainer gets its batch"},
@@ -122,21 +122,21 @@ var terms = []term{
 		"the server's optimizer steps"},
 }
 
-// rest is the row of the time outside all parts. hookRow and waitRow stand below the part that contains them.
+// The row rest has the time outside all parts. The rows hookRow and waitRow stand below the part that contains them.
 const (
 	rest    = "rest"
 	hookRow = "  hook"
 	waitRow = "  straggler wait"
 )
 
-// computation is the type of a server's computations, whose names the server chooses.
+// computation is the metric type of a server's computations. The server chooses their names.
 const computation = "method_metric"
 
 func iterationMetric(name string) breakdown.Metric {
 	return breakdown.Metric{Type: dataparallel.IterationMetric, Name: name}
 }
 
-// termOf returns the term of a metric; an unknown metric keeps its own name.
+// termOf returns the term of a metric. An unknown metric keeps its own name.
 func termOf(m breakdown.Metric) term {
 	for _, t := range terms {
 		if t.metric == m {
@@ -149,10 +149,10 @@ func termOf(m breakdown.Metric) term {
 	return term{metric: m, name: m.Type + "," + m.Name}
 }
 
-// proseWidth is the width at which sentences wrap without a terminal.
+// proseWidth is the width at which sentences wrap if there is no terminal.
 const proseWidth = 100
 
-// explain writes the meaning of a row, with the type and the name of its measurements.
+// explain writes the meaning of a row, and the type and name of its measurements.
 func explain(w *screen.Page, t term) {
 	const indent = 31
 	text := t.means
@@ -161,10 +161,10 @@ func explain(w *screen.Page, t term) {
 	}
 	page := &screen.Page{Width: cmp.Or(w.Width, proseWidth)}
 	page.Line(indent, fmt.Sprintf("%-*s%s", indent, t.name, text))
-	_, _ = page.WriteTo(w) // into memory
+	_, _ = page.WriteTo(w) // writing to memory cannot fail
 }
 
-// legend writes the meaning of a run's rows. It omits rows that psbench does not know.
+// legend writes the meaning of the rows of a run. It omits rows that psbench does not know.
 func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
 	w.Line(0, "")
 	w.Title("what the rows are")
@@ -185,7 +185,7 @@ func legend(w *screen.Page, metrics []*durations, b *breakdown.Breakdown) {
 	}
 }
 
-// Legend writes the meaning of every row of the table of all ranks.
+// Legend writes the meaning of every possible row of the table of all ranks.
 func Legend(w *screen.Page) {
 	w.Text("The rows of the table of all ranks, in ms; in parentheses the type and the name\nthat their measurements have in other tables and in result files:\n")
 	for _, t := range append(slices.Clone(terms),

@@ -16,19 +16,19 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// numbers combines a counter, a gauge or a histogram of several ranks. Counters are added, observations are joined,
-// and histograms with equal bounds are added.
+// numbers combines one counter, gauge or histogram over several ranks. Counters are summed, observations are
+// concatenated, and histograms with equal bounds are summed.
 type numbers struct {
 	metric.Head
-	value     int64             // counter: its sum
+	value     int64             // counter: the sum
 	observed  []float64         // gauge: finite observations
-	nonFinite int               // gauge: number of other observations
-	counts    *metric.Histogram // nil unless it is a histogram
+	nonFinite int               // gauge: number of non-finite observations
+	counts    *metric.Histogram // nil unless the metric is a histogram
 	isGauge   bool
 }
 
-// numbersOf returns the numbers of the ranks that of accepts: gauges, histograms, then counters, each in the order
-// of first appearance.
+// numbersOf returns the numbers of the ranks that of accepts: gauges, histograms, then counters, each in order of
+// first appearance.
 func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 	var all []*numbers
 	byHead := map[metric.Head][]*numbers{}
@@ -77,10 +77,10 @@ func numbersOf(r *result.Result, of func(rank int) bool) []*numbers {
 // anyRank accepts every rank.
 func anyRank(int) bool { return true }
 
-// name returns "type,name", as for a metric that psbench does not know.
+// name returns "type,name", the form for metrics that psbench does not know.
 func (n *numbers) name() string { return quote.Text(n.Type + "," + n.Name) }
 
-// called returns the term of one of psbench's own numbers, and the name of any other.
+// called returns the term of psbench's own numbers. Other numbers keep their names.
 func (n *numbers) called() string {
 	if t := termOf(breakdown.Metric{Type: n.Type, Name: n.Name}); t.means != "" && n.Type != computation {
 		return t.name
@@ -88,14 +88,14 @@ func (n *numbers) called() string {
 	return n.name()
 }
 
-// numberColumns are the columns after name and unit.
+// numberColumns are the columns to the right of name and unit.
 var numberColumns = []string{"count", "min", "p50", "mean", "p95", "p99", "max", "stdev"}
 
-// numberYields lists the columns that a narrow screen drops, the first one first.
+// numberYields lists the columns that narrow screens drop, in that order.
 var numberYields = []string{"stdev", "min", "p99", "p95", "max"}
 
-// row returns the cells of these columns: a counter's sum as its count, a gauge's statistics, or the buckets that
-// contain a histogram's statistics.
+// row returns the cells of the given columns. A counter shows its sum in the column count. A gauge shows its
+// statistics. A histogram shows the buckets that contain its statistics.
 func (n *numbers) row(columns []string) []string {
 	cells := map[string]string{"count": strconv.FormatInt(n.value, 10)}
 	switch {
@@ -124,7 +124,7 @@ func (n *numbers) row(columns []string) []string {
 	return row
 }
 
-// bucketName returns the range of values of a bucket, "-" for none.
+// bucketName returns the value range of a bucket, or "-" if there is no such bucket.
 func bucketName(h *metric.Histogram, i int) string {
 	switch {
 	case i < 0:
@@ -136,7 +136,7 @@ func bucketName(h *metric.Histogram, i int) string {
 	}
 }
 
-// bound formats a bound with plain, or as an exact 1e6 if that is shorter.
+// bound formats a bucket bound with plain, or exactly in a form like 1e6 if that is shorter.
 func bound(x float64) string {
 	text, short := plain(x), strconv.FormatFloat(x, 'g', -1, 64)
 	short = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e−", "-", "−").Replace(short)
@@ -146,7 +146,7 @@ func bound(x float64) string {
 	return text
 }
 
-// plain is screen.Number without trailing zeros: most of these numbers are counts.
+// plain formats x as screen.Number does but without trailing zeros, since most of these numbers are counts.
 func plain(x float64) string {
 	text := screen.Number(x)
 	if strings.Contains(text, ".") && !strings.Contains(text, "e") {
@@ -155,7 +155,7 @@ func plain(x float64) string {
 	return text
 }
 
-// omitted reports values that are in no statistics; "" if there are none.
+// omitted states how many values the statistics leave out. It returns "" if there are none.
 func (n *numbers) omitted() string {
 	switch {
 	case n.nonFinite > 0:
@@ -168,7 +168,7 @@ func (n *numbers) omitted() string {
 	return ""
 }
 
-// are returns "1 thing is" or "7 things are".
+// are returns e.g. "1 thing is" or "7 things are".
 func are(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " is"
@@ -176,7 +176,7 @@ func are(n int64, thing string) string {
 	return fmt.Sprintf("%d %ss are", n, thing)
 }
 
-// numbersTable writes the table of some ranks; without numbers, it writes nothing.
+// numbersTable writes a table of numbers, or nothing if there are none.
 func numbersTable(w *screen.Page, title string, all []*numbers) error {
 	if len(all) == 0 {
 		return nil
@@ -202,7 +202,7 @@ func numbersTable(w *screen.Page, title string, all []*numbers) error {
 	return nil
 }
 
-// bucketTables writes the distributions of histograms, from the first bucket with values to the last one.
+// bucketTables writes the distributions of histograms, from the first to the last non-empty bucket.
 func bucketTables(w *screen.Page, title string, all []*numbers) error {
 	for _, n := range all {
 		if n.counts == nil || n.counts.Total() == 0 {
@@ -227,10 +227,10 @@ func bucketTables(w *screen.Page, title string, all []*numbers) error {
 	return nil
 }
 
-// shortColumns are the columns in the table of all ranks.
+// shortColumns are the columns of the table for all ranks.
 var shortColumns = []string{"count", "p50", "mean", "p95", "max"}
 
-// numbersOverview writes the numbers of all ranks below the table of their durations.
+// numbersOverview writes the numbers of all ranks, below the table of durations.
 func numbersOverview(w *screen.Page, r *result.Result, all []*numbers) {
 	head := []screen.Column{screen.Left("not in ms, all ranks" + pass(r)), screen.Left("unit")}
 	for _, name := range shortColumns {
@@ -246,7 +246,7 @@ func numbersOverview(w *screen.Page, r *result.Result, all []*numbers) {
 	w.Columns(head, rows)
 }
 
-// numbersLine summarizes in one line the measurements that are no durations.
+// numbersLine summarizes in one line the measurements other than durations.
 func numbersLine(all []*numbers) string {
 	var parts []string
 	for _, n := range all {

@@ -19,7 +19,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// numbered adds to a result what parts record beside durations, so many times.
+// numbered adds counters, gauges and histograms to a result, as parts record them. The parameter times is the number
+// of each kind.
 func numbered(r *result.Result, times int) *result.Result {
 	head := func(typ, name, unit string, i int) metric.Head {
 		if i > 0 {
@@ -64,7 +65,7 @@ func TestNumbersInReports(t *testing.T) {
 	committed(t, "full_numbers.txt", text(t, r, Options{Report: Full, Width: 80}))
 }
 
-// The original knows no numbers beside durations: its tables are the same with and without them.
+// The original benchmark has no counters, gauges or histograms. The tables in its format ignore them.
 func TestTheOriginalHasNoNumbers(t *testing.T) {
 	with, without := text(t, numbered(stamped(2, "ddp"), 1), Options{Stats: StatsOriginal}), text(t, stamped(2, "ddp"),
 		Options{Stats: StatsOriginal})
@@ -73,7 +74,7 @@ func TestTheOriginalHasNoNumbers(t *testing.T) {
 	}
 }
 
-// Numbers of all ranks are those of each rank together, in any order of the ranks.
+// Numbers of all ranks equal the combined numbers of each rank, in any order of the ranks.
 func TestNumbersCombineOverRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []float64
@@ -116,7 +117,7 @@ func TestNumbersCombineOverRanks(t *testing.T) {
 	})
 }
 
-// What differs in unit or bounds is never added up.
+// psbench never adds numbers with different units or bounds.
 func TestWhatDiffersStandsByItself(t *testing.T) {
 	r := &result.Result{}
 	for rank, unit := range []string{"B", "rows", "B"} {
@@ -159,8 +160,7 @@ func TestPlainNumbers(t *testing.T) {
 	}
 }
 
-// Gauges of which nothing is finite and histograms of which nothing is a number are told of, and
-// break nothing.
+// Reports state that a gauge has no finite value or that a histogram has only NaN values, and still print the tables.
 func TestNumbersThatAreNone(t *testing.T) {
 	r := &result.Result{Complete: true}
 	r.GaugeOf(0, metric.Head{Type: "a", Name: "g", Unit: "1"}).Add(sdk.Key{}, math.NaN())
@@ -193,7 +193,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 	}
 }
 
-// Whatever the names, units and values, the tables of numbers fit a screen of 80 columns.
+// Tables of numbers fit a screen of 80 columns, whatever the names, units and values are.
 func TestTablesOfNumbersFit(t *testing.T) {
 	name := rapid.StringOfN(rapid.RuneFrom([]rune("abc_ ,é世")), 0, 70, -1)
 	number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-1e9, 1e9),
@@ -234,7 +234,7 @@ func TestTablesOfNumbersFit(t *testing.T) {
 	})
 }
 
-// Numbers of psbench's own have terms, others the names that parts give them.
+// psbench's own numbers have terms. Other numbers keep the names that parts give them.
 func TestNumbersAreCalled(t *testing.T) {
 	for name, want := range map[string]string{"launches": "device: launches",
 		"device clock error": "device: clock error", "mine": "device_metric,mine"} {

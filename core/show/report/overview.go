@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// overview writes rows of the table of all ranks.
+// overview writes the given rows of the table of all ranks.
 func overview(w *screen.Page, r *result.Result, rows [][]string) {
 	w.Columns([]screen.Column{
 		screen.Left("ms, all ranks" + pass(r)), screen.Right("count").Yields(2), screen.Right("p50"),
@@ -20,8 +20,8 @@ func overview(w *screen.Page, r *result.Result, rows [][]string) {
 	}, rows)
 }
 
-// overviewRows returns the rows of the table of all ranks: the parts of iterations, other measurements of the
-// trainers, then the servers.
+// overviewRows returns the rows of the table of all ranks: the parts of iterations, other trainer measurements, then
+// the servers' measurements.
 func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown) [][]string {
 	digits := precision(b)
 	number := func(ms float64) string { return strconv.FormatFloat(ms, 'f', digits, 64) }
@@ -36,7 +36,7 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 		case m.Metric == breakdown.Whole:
 			parts = append(parts, row(name, m.ms(), ""))
 			continue
-		case breakdown.IsHook(m.Metric): // its cost is in the rows "hook"
+		case breakdown.IsHook(m.Metric): // the rows "hook" have its cost
 			continue
 		case b == nil || !breakdown.IsPart(m.Metric):
 			others = append(others, row(name, m.ms(), ""))
@@ -58,12 +58,12 @@ func overviewRows(r *result.Result, metrics []*durations, b *breakdown.Breakdown
 	return append(parts, others...)
 }
 
-// leastHook is the smallest share of the time per batch at which a hook's own time in a part gets its own row and
+// leastHook is the smallest share of the time per batch for which a hook's own time in a part gets its own row and
 // words. A hook that only calls its links takes less.
 const leastHook = 0.01
 
-// hookIn returns the hooks' own time in a part of iterations, in total and for each iteration; 0 if it is too short
-// to show.
+// hookIn returns the hooks' own time in a part of iterations: the total, and the time of each iteration. It returns 0
+// if the time is too short to show.
 func hookIn(b *breakdown.Breakdown, part string) (totalNS int64, each []int64) {
 	switch {
 	case b.Hook == nil:
@@ -78,7 +78,7 @@ func hookIn(b *breakdown.Breakdown, part string) (totalNS int64, each []int64) {
 	return totalNS, each
 }
 
-// showsHook reports whether any part has a row of the hooks' own time.
+// showsHook reports whether any part has a row for the hooks' own time.
 func showsHook(b *breakdown.Breakdown) bool {
 	exposed, _ := hookIn(b, breakdown.Exposed.Name)
 	backward, _ := hookIn(b, dataparallel.Backward)
@@ -101,7 +101,7 @@ func waitingMS(w *breakdown.Waiting) []float64 {
 	return ms
 }
 
-// measuring returns the series of the trainers, rank by rank, then of the servers and the data.
+// measuring returns the series of the trainers by rank, then the series of the servers and of the data.
 func measuring(r *result.Result) []*result.Series {
 	var all []*result.Series
 	for _, kind := range []string{"trainer", "server", "data"} {
@@ -116,7 +116,7 @@ func measuring(r *result.Result) []*result.Series {
 	return all
 }
 
-// inOrder sorts metrics in the order of the legend. Metrics without a legend come last and keep their order.
+// inOrder sorts metrics in the order of the legend. Metrics without a legend entry keep their order and come last.
 func inOrder(metrics []*durations) []*durations {
 	place := func(m *durations) int {
 		if i := slices.IndexFunc(terms, func(t term) bool { return t.metric == m.Metric }); i >= 0 {
@@ -128,7 +128,7 @@ func inOrder(metrics []*durations) []*durations {
 	return metrics
 }
 
-// precision returns the number of decimals of ms: µs, or more digits where iterations are short.
+// precision returns the number of decimals for ms: enough for µs, and more if iterations are short.
 func precision(b *breakdown.Breakdown) int {
 	switch {
 	case b == nil || b.MeanMS(b.WallNS) >= 1:

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/metric"
 )
 
-// Whatever plugins and files say, no report has control characters but line ends.
+// Reports contain no control characters except line breaks, whatever plugins and files say.
 func TestWhatPluginsSayIsQuoted(t *testing.T) {
 	const odd = "a\x1b[31m\x00\nb\u009b\xff"
 	r := numbered(stamped(2, "ddp"), 1)

@@ -17,9 +17,9 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// TestTablesFollowFromTheFile reads the measurements from a result file without any
-// code of psbench, computes every number of every metric table plainly, and
-// compares with the text that was printed before the file was written.
+// TestTablesFollowFromTheFile reads the measurements from a result file without psbench's code. It computes every
+// number of every metric table in a simple way. Then it compares these numbers with the text printed from the
+// original result.
 func TestTablesFollowFromTheFile(t *testing.T) {
 	printed := text(t, synthetic(), Options{Report: Full})
 	path := filepath.Join(t.TempDir(), "run.json")
@@ -78,11 +78,11 @@ func TestTablesFollowFromTheFile(t *testing.T) {
 	}
 }
 
-// metricRows finds the cells of every metric table, by "title|type,name".
+// metricRows returns the cells of every row of the metric tables, keyed by "title|type,name".
 func metricRows(printed string) map[string][]string {
 	rows := map[string][]string{}
 	title, label := "", ""
-	var cells []string // of the row so far, which can have two lines
+	var cells []string // of the current row, which may span two lines
 	for line := range strings.Lines(printed) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "|") {

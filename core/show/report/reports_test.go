@@ -14,9 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// stamped is a run of connected trainers and a server, every iteration of which is stamped:
-// 20 ms, of which 1 % are in no part. What the system has beside a ddp trainer's parts stands
-// between its backward pass and its end.
+// stamped returns a run of connected trainers and one server. Every iteration has a stamp and takes 20 ms; 1 % of the
+// time is in no part. For systems other than ddp, the extra parts come after the backward pass.
 func stamped(trainers int, system string) *result.Result {
 	const ms = 1_000_000
 	const epochs, batches = 5, 4
@@ -110,14 +109,14 @@ var serverMetrics = map[string][]string{
 	"batch_update": {"batch_update_metric,got update", "batch_update_metric,updated model"},
 }
 
-// withEvaluation adds what evaluated found.
+// withEvaluation adds the results of evaluations to a result.
 func withEvaluation(r *result.Result, epochs int) *result.Result {
 	r.Evaluation = evaluated(epochs).Evaluation
 	return r
 }
 
-// withHook gives trainer 0 a hook that takes 2 ms of each backward pass, and 3 ms of the time after it, before it
-// calls its links. Those of others call theirs at once.
+// withHook gives trainer 0 a hook that takes 2 ms of each backward pass, and 3 ms of the following time, before it
+// calls its links. The hooks of other trainers call their links at once.
 func withHook(r *result.Result) *result.Result {
 	for _, p := range ranksOf(r.Processes, "trainer") {
 		i := int64(0)
@@ -139,13 +138,13 @@ func withHook(r *result.Result) *result.Result {
 	return r
 }
 
-// failing is a run that ended early.
+// failing changes a result so that it describes a run that ended early.
 func failing(r *result.Result, pass string) *result.Result {
 	r.Complete, r.Error, r.Pass = false, "trainer1 was killed by signal 9 (possibly out of memory)", pass
 	return r
 }
 
-// warned adds long warnings.
+// warned adds n long warnings to a result.
 func warned(r *result.Result, n int) *result.Result {
 	for i := range n {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("warning %d is %s", i, strings.Repeat("many words long ", 12)))
@@ -171,8 +170,7 @@ func TestReports(t *testing.T) {
 	committed(t, "piped_ddp.txt", text(t, warned(stamped(8, "ddp"), 3), Options{}))
 }
 
-// What ends a run fits a terminal of 25 lines with the prompt, whatever was run; the answer is
-// whole, and last.
+// The final report of any run fits a terminal of 25 lines with the prompt. The answer is complete and comes last.
 func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	for name, r := range map[string]*result.Result{
 		"ddp": stamped(2, "ddp"), "32 trainers": stamped(32, "ddp"), "hybrid": stamped(8, "hybrid"),
@@ -205,7 +203,7 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 					}
 					summary := text(t, copyOf(r), Options{Report: Summary, Width: width})
 					answer, _, _ := strings.Cut(summary[strings.Index(summary, "throughput"):], "warning:")
-					answer, _, _ = strings.Cut(answer, "\nnumbers ") // which the table has as rows
+					answer, _, _ = strings.Cut(answer, "\nnumbers ") // the table shows the numbers as rows
 					if !strings.Contains(got, answer) {
 						t.Errorf("%s lacks the answer\n%s\nin\n%s", name, answer, got)
 					}
@@ -218,14 +216,14 @@ func TestTheEndOfARunFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// copyOf is r with warnings of its own.
+// copyOf returns a copy of r with its own slice of warnings.
 func copyOf(r *result.Result) *result.Result {
 	c := *r
 	c.Warnings = slices.Clone(r.Warnings)
 	return &c
 }
 
-// What is left out is counted.
+// The report counts the rows and warnings that it leaves out.
 func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	full := text(t, warned(stamped(8, "hybrid"), 9), Options{})
 	got := text(t, warned(stamped(8, "hybrid"), 9), Options{Width: 80})
@@ -247,7 +245,7 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	}
 }
 
-// Every metric that psbench measures has a name and an explanation, and no two the same.
+// Every metric that psbench measures has a unique name and an explanation.
 func TestEveryRowHasAName(t *testing.T) {
 	names := map[string]bool{}
 	for _, term := range terms {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Rerun writes how a repeated run differs from the older one, below its own tables.
+// Rerun writes how a repeated run differs from the older one. The output follows the tables of the repeated run.
 func Rerun(w io.Writer, name string, old, now *result.Result, differences []result.Difference, width int) error {
 	p := &screen.Page{Width: width}
 	p.Line(0, "")
@@ -25,7 +25,7 @@ func Rerun(w io.Writer, name string, old, now *result.Result, differences []resu
 	return err
 }
 
-// change describes how the throughput of a run differs from an older run's.
+// change compares the throughput of a run with an older run's throughput.
 func change(old, now *result.Result) string {
 	a, b := old.Throughput.SamplesPerSecond, now.Throughput.SamplesPerSecond
 	if a <= 0 || b <= 0 {
@@ -41,7 +41,7 @@ func change(old, now *result.Result) string {
 	return text + " (one run each: chance alone may be more)"
 }
 
-// differencesTable writes the differences between two runs, one per line.
+// differencesTable writes the differences between two runs, one row per difference.
 func differencesTable(p *screen.Page, differences []result.Difference) {
 	if len(differences) == 0 {
 		return

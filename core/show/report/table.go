@@ -8,38 +8,40 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostLines is how many lines of a terminal Table may take: all but one of 25, which is
-// for the prompt.
+// mostLines is the maximum number of lines of Table on a terminal. The prompt takes the last of 25 lines.
 const mostLines = 24
 
-// leastNumbers are the lines of the table of numbers that are no durations, where there are any:
-// for its heading and three of them, unless that leaves the other table less than fewestLines.
+// The table of numbers gets at least leastNumbers lines: its heading and three rows. The main table takes precedence:
+// it gets at least fewestLines.
 const (
 	leastNumbers = 4
 	fewestLines  = 6
 )
 
-// leastLines are those that warnings leave the table of all ranks: for its heading and for
-// what an iteration is made of.
+// leastLines is the number of lines that warnings must leave to the table of all ranks. These lines hold the heading
+// and the parts of an iteration.
 const leastLines = 9
 
-// tableReport writes Table: what ran, the table of all ranks, the answer. On a terminal
-// it has mostLines lines: the answer comes first, then as many warnings as leave the table
-// leastLines, but at least one, then as many rows of numbers that are no durations as leave it
-// these, but leastNumbers, and then as many rows of the table as there is room for. What was left
-// out is counted.
+// tableReport writes Table: the heading, the table of all ranks, and the answer. On a terminal it writes at most
+// mostLines lines, which it allots in this order:
+//
+// The complete answer comes first. Then come as many warnings as leave leastLines to the table, but at least one. The
+// numbers get the next lines, as long as the table keeps leastLines; leastNumbers lines are guaranteed. The table of
+// all ranks gets the rest.
+//
+// A line counts the rows and warnings that did not fit.
 func tableReport(w *screen.Page, r *result.Result) {
 	b := breakdown.Of(r)
 	above, below := &screen.Page{Width: w.Width}, &screen.Page{Width: w.Width}
 	heading(above, r)
 	incomplete(above, r)
 	answer(below, r, b)
-	const others = 3 // two lines that are blank, and the one that says where there is more
+	const others = 3 // two blank lines and the line that says where to find more
 	room := mostLines - above.Lines() - below.Lines() - others
 	all := numbersOf(r, anyRank)
 	least := leastLines
 	if len(all) > 0 {
-		room-- // a line that is blank
+		room-- // blank line
 		least += leastNumbers
 	}
 	warnings := warningsWithin(w.Width, r.Warnings, room-least)
@@ -51,16 +53,16 @@ func tableReport(w *screen.Page, r *result.Result) {
 	grid, hidden := within(w.Width, len(rows), room-beside.Lines(),
 		func(page *screen.Page, shown int) { overview(page, r, rows[:shown]) })
 	more(below, hidden+hiddenBeside)
-	_, _ = warnings.WriteTo(below) // into memory
+	_, _ = warnings.WriteTo(below) // writing to memory cannot fail
 	for _, part := range []*screen.Page{above, grid, beside, below} {
 		if w.Len() > 0 && part.Len() > 0 {
 			w.Line(0, "")
 		}
-		_, _ = part.WriteTo(w) // into memory
+		_, _ = part.WriteTo(w) // writing to memory cannot fail
 	}
 }
 
-// more writes where to find the rest, and how many rows do not fit the screen.
+// more writes where to find all rows, and how many rows did not fit the screen.
 func more(w *screen.Page, hidden int) {
 	if hidden == 0 {
 		w.Labelled("more", "--report full, --json FILE; psbench help metrics explains the rows")
@@ -70,7 +72,7 @@ func more(w *screen.Page, hidden int) {
 		fmt.Sprintf("--report full (%s); psbench help metrics explains the rows", screen.Count(hidden, "more row")))
 }
 
-// warningsWithin returns the warnings that fit into some lines of a terminal, but at least one.
+// warningsWithin returns the warnings that fit into the given number of lines, but at least one.
 func warningsWithin(width int, warnings []string, lines int) *screen.Page {
 	w := &screen.Page{Width: width}
 	for i, text := range warnings {
@@ -86,8 +88,8 @@ func warningsWithin(width int, warnings []string, lines int) *screen.Page {
 	return w
 }
 
-// within returns a page of at most so many lines with as many rows as fit, and the number of hidden rows. A row
-// takes at least a line, so no more rows than lines are laid out.
+// within returns a page of at most the given number of lines, with as many rows as fit. It also returns the number of
+// hidden rows. Each row takes at least one line, so within never lays out more rows than lines.
 func within(width, rows, lines int, write func(page *screen.Page, shown int)) (page *screen.Page, hidden int) {
 	shown := rows
 	if width > 0 {

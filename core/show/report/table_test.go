@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// As many rows are shown as have room, whatever lines they take, and few more are laid out.
+// The page shows as many rows as fit, whatever their heights. It lays out few rows beyond that.
 func TestRowsWithinLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		heights := rapid.SliceOfN(rapid.IntRange(1, 4), 0, 300).Draw(t, "lines of rows")

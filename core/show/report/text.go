@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// The column sets of the metric tables.
+// These are the column sets of the metric tables.
 const (
 	// StatsPsbench has the columns count, min, p50, mean, p95, max and stdev.
 	StatsPsbench = "psbench"
@@ -22,28 +22,28 @@ const (
 	StatsOriginal = "original"
 )
 
-// The reports.
+// These are the reports.
 const (
 	// Table has a heading, one table of all ranks, and the answer.
 	Table = "table"
-	// Full has everything, then Table.
+	// Full has every table and ends with Table.
 	Full = "full"
 	// Summary has only the answer.
 	Summary = "summary"
 )
 
-// Options choose how to show a result. The zero value is the default.
+// Options choose the form of a report. The zero value is the default.
 type Options struct {
-	// Report is Table (also if empty), Full or Summary.
+	// Report is Table, Full or Summary; empty means Table.
 	Report string
-	// Stats is StatsPsbench (also if empty) or StatsOriginal, which prints as PyTorch's benchmark does in any
-	// report.
+	// Stats is StatsPsbench or StatsOriginal; empty means StatsPsbench. With StatsOriginal, every report has the format
+	// of PyTorch's benchmark.
 	Stats string
-	// Width is the width of the screen in columns; 0 means a file or a pipe, which gets everything in full.
+	// Width is the width of the screen in columns. 0 means a file or a pipe, which gets everything in full.
 	Width int
 }
 
-// Text writes r as text. The text depends only on r and o: a result read from its JSON file gives the same text.
+// Text writes r as text. The text depends only on r and o, so a result read from its JSON file gives the same text.
 func Text(w io.Writer, r *result.Result, o Options) error {
 	columns, err := metricColumns(o.Stats)
 	if err != nil {
@@ -69,7 +69,7 @@ func Text(w io.Writer, r *result.Result, o Options) error {
 	return err
 }
 
-// original writes the output of PyTorch's benchmark.
+// original writes a report in the format of PyTorch's benchmark.
 func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
 	incomplete(w, r)
@@ -89,7 +89,7 @@ func original(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	return nil
 }
 
-// full writes everything, with the tables of all ranks last.
+// full writes all tables. The tables of all ranks come last.
 func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	header(w, r)
 	w.Labelled("start", startMS(r))
@@ -131,8 +131,8 @@ func full(w *screen.Page, r *result.Result, columns []metricColumn) error {
 	return nil
 }
 
-// tables writes the tables of each rank and each epoch for the shown series, and the tables of
-// numbers if withNumbers.
+// tables writes the tables of each rank and each epoch for the series that shown accepts. If withNumbers is true, it
+// also writes the tables of numbers.
 func tables(w *screen.Page, r *result.Result, columns []metricColumn, shown func(*result.Series) bool,
 	withNumbers bool) error {
 	if err := metricTables(w, r, columns, shown, withNumbers); err != nil {
@@ -160,7 +160,7 @@ func summary(w *screen.Page, r *result.Result) {
 
 func warning(w *screen.Page, text string) { w.Line(2, "warning: "+text) }
 
-// incomplete warns in a way that a reader cannot miss who skips to the tables.
+// incomplete writes a warning that even a reader who skips to the tables notices.
 func incomplete(w *screen.Page, r *result.Result) {
 	if r.Complete {
 		return
@@ -181,7 +181,7 @@ func incomplete(w *screen.Page, r *result.Result) {
 	w.Line(0, bar)
 }
 
-// pass is the suffix of titles and totals whose numbers come from the warm-up.
+// pass returns the suffix for titles and totals if the numbers come from the warm-up, and "" otherwise.
 func pass(r *result.Result) string {
 	if r.Pass == result.WarmUp {
 		return ", warm-up"
@@ -189,7 +189,7 @@ func pass(r *result.Result) string {
 	return ""
 }
 
-// totals writes throughput and loss as PyTorch's benchmark has them below its tables.
+// totals writes throughput and loss as PyTorch's benchmark prints them below its tables.
 func totals(w *screen.Page, r *result.Result) {
 	w.Line(0, "")
 	if t := r.Throughput; t.Samples > 0 {
@@ -211,8 +211,8 @@ func startMS(r *result.Result) string {
 	return fmt.Sprintf("%.1f ms until the first iteration%s", r.StartMS, screen.GiveOrTake(r.StartBoundMS))
 }
 
-// lossEnds returns the means over the trainers of their first and of their last losses. Trainers without losses, in
-// an incomplete run, do not count.
+// lossEnds returns two means over the trainers: of their first losses and of their last losses. It skips trainers
+// without losses, which occur in incomplete runs.
 func lossEnds(losses [][]float64) (first, last float64, ok bool) {
 	n := 0.0
 	for _, l := range losses {

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// synthetic is a run of 4 trainers and 2 servers with an isolated hook.
+// synthetic returns a run of 4 trainers and 2 servers with an isolated hook.
 func synthetic() *result.Result {
 	r := &result.Result{
 		Schema:   result.Schema,
@@ -95,13 +95,13 @@ func text(t *testing.T, r *result.Result, o Options) string {
 	return out.String()
 }
 
-// committed requires that a golden file has a text.
+// committed requires that a golden file equals a text.
 func committed(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Require(t, filepath.Join("testdata", name), got)
 }
 
-// hybrid is a run of 2 trainers with different shares, on a machine with GPUs.
+// hybrid returns a run of 2 trainers with different shares of the data, on a machine with GPUs.
 func hybrid() *result.Result {
 	r := synthetic()
 	r.Warnings, r.Series, r.Buckets = nil, nil, nil
@@ -123,7 +123,8 @@ func hybrid() *result.Result {
 	return r
 }
 
-// updating is a run of 3 trainers and a server that holds the model, with some updates.
+// updating returns a run of 3 trainers and a server that holds the model. Each trainer makes the given number of
+// updates.
 func updating(updates int) *result.Result {
 	r := synthetic()
 	r.Warnings, r.Series = nil, nil
@@ -150,8 +151,7 @@ func updating(updates int) *result.Result {
 	return r
 }
 
-// evaluated is a run of 2 trainers, of which the second one has no held-out samples in
-// the last epoch.
+// evaluated returns a run of 2 trainers. The second trainer has no held-out samples in the last epoch.
 func evaluated(epochs int) *result.Result {
 	r := synthetic()
 	r.Warnings, r.Series, r.Processes = nil, nil, slices.Clone(r.Processes[:2])
@@ -241,8 +241,8 @@ func TestTextFitsTheScreen(t *testing.T) {
 	}
 }
 
-// The time spent training is that between the two ends of the timeline, so the first
-// fetch of the model counts, less what was spent on evaluation in between.
+// The training time is the time between the two ends of the timeline, minus the evaluation time in between. The
+// training time includes the first fetch of the model.
 func TestTimeSpentTraining(t *testing.T) {
 	evaluating, unfinished := updating(2), updating(2)
 	unfinished.Complete = false

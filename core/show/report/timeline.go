@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// The type of the metrics of a batch-updating run, and the metric whose start alone is an event.
+// batchUpdate is the metric type in a batch-updating run. For the metric processing, only the start is an event.
 const (
 	batchUpdate = "batch_update_metric"
 	processing  = "processing one batch"
 )
 
-// mostEvents is the most lines of a timeline.
+// mostEvents is the maximum number of lines of a timeline.
 const mostEvents = 60
 
 // event is one line of a timeline.
@@ -26,8 +26,8 @@ type event struct {
 	text string
 }
 
-// timeline writes the events of trainers and servers in a batch-updating run, in time order with wall-clock times,
-// and then the length of training.
+// timeline writes the events of trainers and servers in a batch-updating run, sorted by time and with wall-clock
+// times. Then it writes the length of training.
 func timeline(w *screen.Page, r *result.Result) {
 	events := batchUpdates(r)
 	if len(events) == 0 {
@@ -57,11 +57,11 @@ func timeline(w *screen.Page, r *result.Result) {
 	}
 }
 
-// spent is the time of a batch-updating run, from the first fetch of the model to the last update, and the part of
-// it that was spent on evaluation.
+// spent is the time of a batch-updating run, from the first fetch of the model to the last update. The field
+// evaluatedNS is the part that went into evaluation.
 type spent struct{ startNS, finishNS, evaluatedNS int64 }
 
-// training returns the time of a batch-updating run; nil for another kind of run.
+// training returns the time of a batch-updating run, or nil for any other kind of run.
 func training(r *result.Result) *spent {
 	s := &spent{}
 	for _, series := range r.Series {
@@ -92,7 +92,7 @@ func (s *spent) text() string {
 	return text
 }
 
-// evaluationNS returns the longest time, in ns, that a trainer spent on evaluation before a moment.
+// evaluationNS returns the longest time, in ns, that one trainer spent on evaluation before the time beforeNS.
 func evaluationNS(series []*result.Series, beforeNS int64) int64 {
 	byRank, longest := map[int]int64{}, int64(0)
 	for _, s := range series {

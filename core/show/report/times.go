@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// times writes the time of the iterations by part, the straggler, and the time of each bucket.
+// times writes how the time of iterations splits into parts, the straggler, and the time of each bucket.
 func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	if b == nil {
 		return
@@ -55,7 +55,7 @@ func times(w *screen.Page, r *result.Result, b *breakdown.Breakdown) {
 	onDevices(w, r, ms)
 }
 
-// onHost returns the name of a process, with its host if there are several: "trainer1 on node2".
+// onHost returns the name of a process. If there are several hosts it adds the host: "trainer1 on node2".
 func onHost(p result.Process) string {
 	if p.Host == "" {
 		return p.Name
@@ -73,7 +73,7 @@ func allRanks(r *result.Result) (ranks []int) {
 	return ranks
 }
 
-// buckets writes how the time of the reductions splits, a line for each bucket.
+// buckets writes one line per bucket that splits the time of its reductions into parts.
 func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string) {
 	all := breakdown.Buckets(r)
 	if len(all) == 0 {
@@ -109,7 +109,7 @@ func buckets(w *screen.Page, r *result.Result, ms func(ns int64, of int) string)
 	w.Columns(columns, rows)
 }
 
-// onDevices writes the work of the CUDA ranks' devices during the iterations.
+// onDevices writes the device work of the CUDA ranks during the iterations.
 func onDevices(w *screen.Page, r *result.Result, ms func(ns int64, of int) string) {
 	all := breakdown.Devices(r)
 	if len(all) == 0 {
@@ -130,7 +130,7 @@ func onDevices(w *screen.Page, r *result.Result, ms func(ns int64, of int) strin
 	}, rows)
 }
 
-// sizeOf returns the size of the payload of a bucket.
+// sizeOf returns the payload size of a bucket.
 func sizeOf(b tensor.BucketSpec) string {
 	elements := b.Elements
 	if b.Sparse {

@@ -14,15 +14,15 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// leastBins and mostBins bound the rows of a histogram, and leastValues is how many values one makes sense of.
+// A histogram has leastBins to mostBins rows. With fewer than leastValues values there is no histogram.
 const (
 	leastBins   = 5
 	mostBins    = 10
 	leastValues = 5
 )
 
-// Iterations draws how long the iterations of a run took, each from the end of the one before to its own, by
-// its slowest trainer. A run of few iterations has no picture.
+// Iterations draws the distribution of iteration times. An iteration's time runs from the end of the previous one to
+// its own end, on its slowest trainer. A run with too few iterations gets no picture.
 func Iterations(w io.Writer, r *result.Result, s Style) error {
 	var values []float64
 	for _, set := range breakdown.Iterations(r) {
@@ -40,16 +40,16 @@ func Iterations(w io.Writer, r *result.Result, s Style) error {
 	return histogram(w, title+" by their time in ms", values, s)
 }
 
-// bin is how many values there are from one step of a scale to the next.
+// bin is the number of values between two adjacent steps of a scale.
 type bin struct {
 	label string
 	count int
-	// more says what there is to know of a bin that is on no scale.
+	// more is extra text for a bin beyond the scale.
 	more string
 }
 
-// histogram draws values in rows from one round number to the next. On a narrow screen the bars come first, before how
-// far above the scale the largest value is; where the numbers alone fill it nothing is drawn.
+// histogram draws values in rows from one round number to the next. On a narrow screen it omits the note about the
+// largest value. It draws nothing if the numbers alone fill the screen.
 func histogram(w io.Writer, title string, values []float64, s Style) error {
 	columns, ok := s.columns()
 	if !ok {
@@ -82,8 +82,8 @@ func histogram(w io.Writer, title string, values []float64, s Style) error {
 	return err
 }
 
-// binsOf counts values. Those that are far above all others are in a bin of their own, which says so: on one scale
-// with them all others would be in one bin.
+// binsOf counts values in bins. Extreme outliers get a separate bin with a label. On a common scale they would
+// squeeze all other values into one bin.
 func binsOf(values []float64) []bin {
 	sorted := slices.Sorted(slices.Values(values))
 	low, end, high := sorted[0], usual(sorted), sorted[len(sorted)-1]
@@ -113,9 +113,10 @@ func binsOf(values []float64) []bin {
 	return bins
 }
 
-// usual is the largest of sorted values that a scale for all has room for: the last one, unless it is more than
-// twice as far from the first as the last within three times the distance of the quartiles above the upper one, which
-// are nine of ten at least.
+// usual returns the largest value that the common scale includes. The parameter sorted is in ascending order. The
+// inner values lie within three interquartile ranges above the upper quartile, and include at least nine tenths of
+// all values. If the maximum is more than twice as far from the minimum as the largest inner value is, usual returns
+// the largest inner value. Otherwise it returns the maximum.
 func usual(sorted []float64) float64 {
 	n := len(sorted)
 	quarter, threeQuarters := sorted[n/4], sorted[3*n/4]
@@ -133,7 +134,8 @@ func usual(sorted []float64) float64 {
 	return high
 }
 
-// bar is count of most in a room of columns, padded. Whatever there is at least one of shows.
+// bar returns a bar for count, where most fills the whole room of columns. It pads the bar with blanks. Any count
+// above 0 is visible.
 func (s Style) bar(count, most, room int) string {
 	const parts = 8
 	eighths := 0

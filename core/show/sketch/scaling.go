@@ -18,14 +18,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostLines bounds the curves of a picture, and rows is how high it is at most.
+// A picture has at most mostLines curves and at most rows lines.
 const (
 	mostLines = 6
 	rows      = 12
 )
 
-// Scaling draws the medians of cells over an axis of numbers, one curve for each combination of the other
-// axes. The axis is the first with three numbers or more. A study without one has no picture.
+// Scaling draws the medians of cells over a numeric axis, one curve for each combination of the other axes. It uses
+// the first axis with three or more numbers. A study without such an axis gets no picture.
 func Scaling(w io.Writer, st *model.Study, metric model.Metric, s Style) error {
 	columns, ok := s.columns()
 	axis := numeric(st)
@@ -59,10 +59,11 @@ func Scaling(w io.Writer, st *model.Study, metric model.Metric, s Style) error {
 var colours = [mostLines]asciigraph.AnsiColor{asciigraph.Blue, asciigraph.Red, asciigraph.Green, asciigraph.Magenta,
 	asciigraph.Yellow, asciigraph.Cyan}
 
-// letter marks a curve that has no colour.
+// letter returns the mark of a curve on a screen without colours.
 func letter(i int) string { return "abcdef"[i : i+1] }
 
-// numeric is the first axis with three values or more that are all numbers, -1 if there is none.
+// numeric returns the index of the first axis with at least three values, all of them numbers, or -1 if there is
+// none.
 func numeric(st *model.Study) int {
 	return slices.IndexFunc(st.Axes, func(a model.Axis) bool {
 		_, ok := numbers(a.Values)
@@ -70,7 +71,7 @@ func numeric(st *model.Study) int {
 	})
 }
 
-// numbers are values as numbers, sizes as bytes; false if one is neither.
+// numbers parses values as numbers, or sizes as bytes. It returns false if a value is neither.
 func numbers(values []string) ([]float64, bool) {
 	list := make([]float64, len(values))
 	for i, v := range values {
@@ -89,14 +90,14 @@ func numbers(values []string) ([]float64, bool) {
 	return list, true
 }
 
-// curve is the medians of cells that differ by one axis alone, NaN where there is none.
+// curve holds the medians of cells that differ in one axis only. A missing median is NaN.
 type curve struct {
 	name   string
-	values []float64 // by place on the axis
+	values []float64 // by index on the axis
 }
 
-// curves are those of a study, in the order of its cells, and how many are left out. One with a single
-// value is no curve.
+// curves returns the curves of a study in the order of its cells, and how many curves it left out. It skips curves
+// with a single value.
 func curves(st *model.Study, axis int, metric string) (lines []curve, missing int) {
 	places := map[string]int{}
 	for _, c := range st.Cells {
@@ -140,7 +141,7 @@ func curves(st *model.Study, axis int, metric string) (lines []curve, missing in
 	return lines[:len(lines)-missing], missing
 }
 
-// inOrder has values in the order of these numbers.
+// inOrder sorts values in ascending order of the numbers in by.
 func inOrder[T any](values []T, by []float64) []T {
 	places := make([]int, len(values))
 	for i := range places {
@@ -154,7 +155,7 @@ func inOrder[T any](values []T, by []float64) []T {
 	return sorted
 }
 
-// medianOf is that of a cell's runs, NaN if none has the metric.
+// medianOf returns the median of a cell's runs, or NaN if no run has the metric.
 func medianOf(st *model.Study, c *model.Cell, metric string) float64 {
 	if c.Same != "" {
 		if i := slices.IndexFunc(st.Cells, func(o *model.Cell) bool { return o.ID == c.Same }); i >= 0 {
@@ -170,7 +171,7 @@ func medianOf(st *model.Study, c *model.Cell, metric string) float64 {
 	return numeral.Median(values)
 }
 
-// plot draws curves over the values of an axis, which stand at equal distances, from 0 up in round steps.
+// plot draws curves over equally spaced axis values. The vertical scale has round steps and starts at 0.
 func (s Style) plot(lines []curve, axis []string, columns int) string {
 	by, _ := numbers(axis)
 	labels := inOrder(axis, by)

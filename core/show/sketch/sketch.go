@@ -12,17 +12,18 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Style is what a screen can show.
+// Style describes the abilities of a screen.
 type Style struct {
-	// Width is how many columns it has; 0 is for a file or a pipe, which gets usualWidth.
+	// Width is the number of columns. 0 means a file or a pipe, which gets usualWidth.
 	Width int
-	// Colour says that lines of a curve have colours. Without them they have letters.
+	// Colour gives each curve a colour. Without colours, curves have letters.
 	Colour bool
-	// ASCII says that nothing but ASCII is to be drawn.
+	// ASCII restricts pictures to ASCII characters.
 	ASCII bool
 }
 
-// Widths of pictures, in columns: in files, at most, and the least that a picture makes sense in.
+// All widths are in columns. Pictures have usualWidth in files, and otherwise leastWidth to mostWidth. The longest
+// bar has at least leastBar columns.
 const (
 	usualWidth = 80
 	mostWidth  = 120
@@ -30,7 +31,7 @@ const (
 	leastBar   = 4
 )
 
-// columns is how wide a picture is; false if there is no room for one.
+// columns returns the width of a picture, or false if the screen is too narrow.
 func (s Style) columns() (int, bool) {
 	if s.Width == 0 {
 		return usualWidth, true
@@ -38,7 +39,7 @@ func (s Style) columns() (int, bool) {
 	return min(s.Width, mostWidth), s.Width >= leastWidth
 }
 
-// plain has text in ASCII, if the screen shows nothing else.
+// plain returns text in ASCII if the screen shows nothing else.
 func (s Style) plain(text string) string {
 	if !s.ASCII {
 		return text
@@ -54,26 +55,26 @@ func (s Style) plain(text string) string {
 	}, text)
 }
 
-// plain is what stands for the characters that pictures are drawn with.
+// plain maps the drawing characters of pictures to ASCII.
 var plain = map[rune]rune{
 	'─': '-', '│': '|', '┤': '|', '┼': '+', '╭': '.', '╮': '.', '╰': '\'', '╯': '\'', '╴': '-', '╶': '-', '└': '+',
 	'┬': '+', '…': '~', 'µ': 'u', '−': '-',
 }
 
-// cut is a text from outside in so many columns.
+// cut quotes an untrusted text and cuts it to a number of columns.
 func cut(text string, columns int) string { return screen.Cut(quote.Text(text), columns) }
 
-// scale is an axis of round numbers: steps of it, each 1, 2 or 5 times a power of ten, from one multiple of the
-// step up to another one.
+// scale is an axis with round steps. A step is 1, 2 or 5 times a power of ten. The ends of the scale are multiples of
+// the step.
 type scale struct {
 	step        float64
-	first, last int // steps, from 0
+	first, last int // multiples of step
 }
 
-// scaleOf has as many steps from low to high as there may be, and one at least.
+// scaleOf returns the scale from low to high with the smallest step that needs at most most steps.
 func scaleOf(low, high float64, most int) scale {
 	if !(high > low) {
-		high, most = low+cmp.Or(math.Abs(low)/10, 1), 1 // which all values are in
+		high, most = low+cmp.Or(math.Abs(low)/10, 1), 1 // a range that contains all values
 	}
 	for power := math.Floor(math.Log10((high - low) / float64(most))); ; power++ {
 		for _, digit := range []float64{1, 2, 5} {
@@ -86,10 +87,10 @@ func scaleOf(low, high float64, most int) scale {
 	}
 }
 
-// at is where a step is.
+// at returns the value at step i.
 func (s scale) at(i int) float64 { return float64(i) * s.step }
 
-// text is a value on the scale, with the decimals that its step has.
+// text formats a value with as many decimals as the step has.
 func (s scale) text(x float64) string {
 	if s.step >= 1e6 || s.step < 1e-6 {
 		return screen.Number(x)

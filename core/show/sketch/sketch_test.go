@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// run is one whose iterations take these times in ms.
+// run returns a run whose iterations take the given times in ms.
 func run(ms ...float64) *result.Result {
 	r := &result.Result{Connected: [][]int{{0}}, Processes: []result.Process{{Kind: "trainer"}}}
 	at := int64(1e9)
@@ -33,7 +33,8 @@ func run(ms ...float64) *result.Result {
 	return r
 }
 
-// ladder is a study of cells over trainers, for each of these servers, with the runs of a cell by their values.
+// ladder returns a study with a cell for each server and each number of trainers. The function value gives the values
+// of its runs.
 func ladder(servers []string, trainers []string, value func(server string, trainers, run int) float64) *model.Study {
 	s := &model.Study{Name: "ladder",
 		Axes: []model.Axis{{Name: "server", Values: servers}, {Name: "ntrainer", Values: trainers}}}
@@ -70,7 +71,7 @@ func TestPictures(t *testing.T) {
 	servers := []string{"average", "average_batch"}
 	grown := func(server string, trainers, run int) float64 {
 		if server == "average_batch" && trainers == 4 {
-			return math.NaN() // failed
+			return math.NaN() // a failed run
 		}
 		return 1000*float64(trainers)/(1+0.1*float64(trainers)) - 300*float64(len(server)-7)/6 + float64(run)
 	}
@@ -131,10 +132,10 @@ func TestPictures(t *testing.T) {
 	golden.Require(t, "testdata/pictures.txt", out.String())
 }
 
-// row is a row of a histogram, with its count.
+// row matches a row of a histogram and captures its count.
 var row = regexp.MustCompile(`^ *(?:over .*|\S+ to +\S+) [│|][^0-9]* (\d+)(?:, up to .*)?\n$`)
 
-// Whatever there is to draw fits the screen, and every value is counted.
+// Every picture fits the screen, and the histogram counts every value.
 func TestPicturesFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Style{Width: rapid.IntRange(0, 150).Draw(t, "width"), ASCII: rapid.Bool().Draw(t, "ascii")}
@@ -179,7 +180,7 @@ func TestPicturesFit(t *testing.T) {
 	})
 }
 
-// What does not get out is told.
+// Write errors are returned.
 func TestPicturesFail(t *testing.T) {
 	st := ladder([]string{"average"}, []string{"1", "2", "3"}, func(_ string, n, _ int) float64 { return float64(n) })
 	if err := Iterations(full{}, run(1, 2, 3, 4, 5), Style{}); err == nil {

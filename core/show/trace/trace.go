@@ -1,6 +1,5 @@
-// Package trace writes a timeline in the Trace Event Format of Chrome, which ui.perfetto.dev and
-// chrome://tracing open: a process for each rank, a thread for each lane, a slice for each span, and a flow
-// for each arrow.
+// Package trace writes a timeline in the Trace Event Format of Chrome, which ui.perfetto.dev and chrome://tracing
+// open: a process for each rank, a thread for each lane, a slice for each span, and a flow for each arrow.
 package trace
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/psbench/psbench/core/record/timeline"
 )
 
-// Write writes a timeline of r. Times are in µs, with three decimals, from the timeline's start on. It keeps
-// nothing of what it has written.
+// Write writes a timeline of r. Times are in µs with three decimals, relative to the timeline's start. Write streams
+// the events and keeps none in memory.
 func Write(w io.Writer, r *result.Result, t *timeline.Timeline) error {
 	e := &events{w: bufio.NewWriterSize(w, 1<<16), bytes: bytesOf(r)}
 	head, err := json.Marshal(about(r, t))
@@ -45,7 +44,7 @@ func Write(w io.Writer, r *result.Result, t *timeline.Timeline) error {
 	return e.w.Flush()
 }
 
-// about is what a trace says of its run.
+// about returns the trace's metadata about its run.
 func about(r *result.Result, t *timeline.Timeline) map[string]string {
 	first, last := int64(-1), int64(-1)
 	for _, track := range t.Tracks {
@@ -65,7 +64,7 @@ func about(r *result.Result, t *timeline.Timeline) map[string]string {
 	}
 }
 
-// bytesOf are the sizes of dense buckets. How many rows of a sparse one travelled is not known.
+// bytesOf returns the sizes of dense buckets. The number of transmitted rows of a sparse bucket is unknown.
 func bytesOf(r *result.Result) map[int]int {
 	sizes := map[int]int{}
 	for _, b := range r.Buckets {
@@ -76,21 +75,21 @@ func bytesOf(r *result.Result) map[int]int {
 	return sizes
 }
 
-// thread is where slices are: a lane of a rank.
+// thread identifies the place of slices: a lane of a rank.
 type thread struct{ process, id int }
 
-// events writes events.
+// events writes trace events.
 type events struct {
-	w     *bufio.Writer // which keeps the first error
+	w     *bufio.Writer // keeps the first error
 	bytes map[int]int   // by bucket
-	any   bool          // one was written
+	any   bool          // an event has been written
 	line  []byte
 }
 
 func (e *events) text(s string) { _, _ = e.w.WriteString(s) }
 
-// begin begins an event. No two of its processes have threads of the same number, so that no program takes
-// one for the other.
+// begin starts an event. Thread numbers are unique across processes, because some programs ignore the process when
+// they look up a thread.
 func (e *events) begin(phase string, t thread) {
 	if e.any {
 		e.text(",")
@@ -99,14 +98,14 @@ func (e *events) begin(phase string, t thread) {
 	e.line = fmt.Appendf(e.line[:0], "\n{\"ph\":%q,\"pid\":%d,\"tid\":%d", phase, t.process, t.id)
 }
 
-// name writes a text, which may be a plugin's.
+// name writes a text, which may come from a plugin.
 func (e *events) name(key, name string) {
 	e.line = append(e.line, ',')
 	e.string(key, name)
 }
 
 func (e *events) string(key, text string) {
-	quoted, _ := json.Marshal(text) // which refuses no text
+	quoted, _ := json.Marshal(text) // never fails for a string
 	e.line = append(fmt.Appendf(e.line, "%q:", key), quoted...)
 }
 
@@ -119,13 +118,12 @@ func (e *events) end() {
 	_, _ = e.w.Write(e.line)
 }
 
-// names writes what processes and threads are called, and in which order they stand. It returns the
-// threads, by track and lane.
+// names writes the names and the order of processes and threads. It returns the threads, indexed by track and lane.
 func (e *events) names(t *timeline.Timeline) [][]thread {
 	threads := make([][]thread, len(t.Tracks))
 	id := 0
 	for i, track := range t.Tracks {
-		process := i + 1 // 0 is the idle process of systems
+		process := i + 1 // operating systems use 0 for the idle process
 		e.meta(thread{process, 0}, "process_name", track.Name)
 		e.order(thread{process, 0}, "process_sort_index", i)
 		for k, lane := range track.Lanes {
@@ -154,7 +152,8 @@ func (e *events) order(t thread, what string, place int) {
 	e.end()
 }
 
-// iterations writes the parts of iterations, those of one within a slice for the whole of it.
+// iterations writes the parts of iterations. It encloses the parts of an iteration in a slice for the whole
+// iteration.
 func (e *events) iterations(t thread, spans []timeline.Span) {
 	for len(spans) > 0 {
 		count := 1
@@ -179,7 +178,7 @@ func (e *events) iterations(t thread, spans []timeline.Span) {
 	}
 }
 
-// slice writes a span.
+// slice writes a span as a slice.
 func (e *events) slice(t thread, lane string, s timeline.Span) {
 	e.begin("X", t)
 	e.name("name", s.Name)
@@ -205,7 +204,8 @@ func (e *events) slice(t thread, lane string, s timeline.Span) {
 	e.end()
 }
 
-// flow writes an arrow, and returns how many flows that were: none where both ends lie in no slice.
+// flow writes an arrow as a flow and returns 1. It writes nothing and returns 0 if no slice could hold both ends in
+// order.
 func (e *events) flow(t *timeline.Timeline, threads [][]thread, a timeline.Arrow, id int) int {
 	from, to := within(t, a.From), within(t, a.To)
 	if from = min(from, to); from < spanOf(t, a.From).StartNS {
@@ -229,7 +229,8 @@ func (e *events) flow(t *timeline.Timeline, threads [][]thread, a timeline.Arrow
 	return 1
 }
 
-// within is the moment of a place, before the end of its span: a flow is bound to the slice that goes on.
+// within returns the time of a place, limited to before the end of its span, because a flow attaches to a slice that
+// is still open.
 func within(t *timeline.Timeline, p timeline.Place) int64 {
 	s := spanOf(t, p)
 	return max(s.StartNS, min(p.AtNS, s.EndNS-1))
@@ -239,7 +240,7 @@ func spanOf(t *timeline.Timeline, p timeline.Place) timeline.Span {
 	return t.Tracks[p.Track].Lanes[p.Lane].Spans[p.Span]
 }
 
-// flowName says what leads from one rank to another.
+// flowName names the message from one rank to another.
 func flowName(from, to string, bucket bool) string {
 	switch {
 	case from == to:

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// synthetic is a run of so many trainers, one server for every two of them, with so many buckets in each
-// iteration, that wait for each other.
+// synthetic returns a run with one server for every two trainers. Each iteration has the given number of buckets, and
+// the ranks wait for each other.
 func synthetic(trainers, iterations, buckets int) *result.Result {
 	r := &result.Result{Connected: [][]int{nil}, Transport: "shm"}
 	for b := range buckets {
@@ -62,7 +62,7 @@ func synthetic(trainers, iterations, buckets int) *result.Result {
 	return r
 }
 
-// written is the trace of some iterations, which must be sound.
+// written returns the trace of some iterations, and requires that both readers accept it.
 func written(t *testing.T, r *result.Result, from, to int64) (string, *tracetest.Trace) {
 	t.Helper()
 	tl, err := timeline.Of(r, from, to)
@@ -85,7 +85,7 @@ func written(t *testing.T, r *result.Result, from, to int64) (string, *tracetest
 	return b.String(), trace
 }
 
-// requireAll makes sure that all of a trace is shown.
+// requireAll requires that Perfetto shows the whole trace.
 func requireAll(t *testing.T, trace *tracetest.Trace, shown tracetest.Shown) {
 	t.Helper()
 	flows := 0
@@ -97,7 +97,7 @@ func requireAll(t *testing.T, trace *tracetest.Trace, shown tracetest.Shown) {
 	}
 }
 
-// The example is what Perfetto shows all of.
+// Perfetto shows the whole example of docs/examples.
 func TestExample(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/examples/dlrm.trace.json")
 	if err != nil {
@@ -122,7 +122,8 @@ func TestWrite(t *testing.T) {
 	if len(trace.Processes) != 3 || trace.Processes[1] != "trainer0" || trace.Processes[3] != "server2" {
 		t.Errorf("processes %v", trace.Processes)
 	}
-	// Of two trainers and two iterations: one, its five parts, three buckets; of the server three times three.
+	// Each of two trainers has, in each of two iterations: one slice for the iteration, five parts and three buckets.
+	// The server has 18 slices.
 	if n := 2*2*(1+5+3) + 2*9; len(trace.Slices) != n {
 		t.Errorf("%d slices, want %d", len(trace.Slices), n)
 	}
@@ -147,7 +148,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What plugins call themselves and their parts is text, whatever it is.
+// Names of plugins and their parts stay text, whatever characters they contain.
 func TestHostileNames(t *testing.T) {
 	name := "\"}]}\n</script>\xff\u2028"
 	r := synthetic(1, 1, 1)
@@ -159,8 +160,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// A batch that fetched the model while a trainer of an asynchronous server was already training is of no
-// iteration.
+// A trainer of an asynchronous server may fetch the model while another trainer is already training. This early fetch
+// belongs to no iteration.
 func TestSlicesOfNoIteration(t *testing.T) {
 	r := synthetic(2, 1, 1)
 	r.Connected = [][]int{{0}, {1}}
@@ -181,7 +182,7 @@ func TestSlicesOfNoIteration(t *testing.T) {
 	}
 }
 
-// 100 iterations of 8 trainers, with servers and 24 buckets in flight, take less than 30 MB.
+// The trace of 100 iterations of 8 trainers, with servers and 24 buckets in flight, takes less than 30 MB.
 func TestSize(t *testing.T) {
 	text, trace := written(t, synthetic(8, 100, 24), 0, 100)
 	if len(text) >= 30e6 || len(trace.Slices) < 100*8*24 {
@@ -190,7 +191,7 @@ func TestSize(t *testing.T) {
 	t.Logf("%d slices and %v flows in %.1f MB", len(trace.Slices), trace.Flows, float64(len(text))/1e6)
 }
 
-// What the disk refuses is told.
+// Write reports errors of the disk.
 func TestWriteFails(t *testing.T) {
 	r := synthetic(2, 2, 2)
 	tl, err := timeline.Of(r, 0, 2)

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// What a document has at most, so that a page opens at once: each is some 20 bytes, or 100 of what is drawn of
-// timelines and of epochs. Changes and logs have bounds of their own.
+// The following limits keep a document small, so its page opens at once. An element takes about 20 bytes, but about
+// 100 in timelines and epochs. Changes and logs have their own limits.
 const (
 	mostDetails = 160
 	mostSpans   = 600    // in a lane
@@ -17,7 +17,7 @@ const (
 	allEpochs   = 3_500  // in all runs
 )
 
-// bound drops what exceeds the limits, with a note for each.
+// bound removes data beyond the limits, and adds a note for each kind of removed data.
 func (m *maker) bound() {
 	m.boundEpochs()
 	m.boundLanes()
@@ -27,7 +27,7 @@ func (m *maker) bound() {
 	}
 }
 
-// boundLanes merges spans, so that the shortest and the longest iteration of each stay.
+// boundLanes merges spans. Each merged span keeps its shortest and its longest iteration.
 func (m *maker) boundLanes() {
 	spans, most := 0, 1
 	for _, d := range m.doc.Details {
@@ -52,7 +52,7 @@ func (m *maker) boundLanes() {
 	}
 }
 
-// merged merges every so many spans into one.
+// merged merges each group of by adjacent spans into one.
 func (l Lane) merged(by int) Lane {
 	out := Lane{Rank: l.Rank, Name: l.Name, Each: l.Each * by, Iterations: l.Iterations}
 	for i := range l.Seconds {
@@ -67,7 +67,7 @@ func (l Lane) merged(by int) Lane {
 	return out
 }
 
-// boundTimelines keeps the timelines of median runs, as many as fit, and then those of others.
+// boundTimelines removes the timelines that exceed the limit. Timelines of median runs take precedence over others.
 func (m *maker) boundTimelines() {
 	room, left := allDrawn, 0
 	medians := map[int]bool{}

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Of very many failures the first of each cell have their logs, from the start of a line.
+// With very many failures, the first failures of each cell keep their logs. Each log starts at the start of a line.
 func TestLogsAreBounded(t *testing.T) {
 	logs := filepath.Join(t.TempDir(), "logs")
 	if err := os.Mkdir(logs, 0o700); err != nil {
@@ -54,7 +54,7 @@ func TestLogsAreBounded(t *testing.T) {
 	}
 }
 
-// Of too many timelines those of median runs stay.
+// With too many timelines, the timelines of median runs stay.
 func TestTimelinesAreBounded(t *testing.T) {
 	m := &maker{doc: &Document{}}
 	for i := range 12 {

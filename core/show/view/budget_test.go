@@ -17,12 +17,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// mostBytes is what the document of 400 runs may have, so that a page with its script stays below 5 MB.
+// mostBytes is the maximum size of a document of 400 runs. The limit keeps the page with its script below 5 MB.
 const mostBytes = 4_500_000
 
 var keep = flag.String("keep", "", "a file for the document of 400 runs, for web/e2e/opening.js")
 
-// A sweep of 400 runs in 40 cells, with 8 trainers and 840 iterations each or more, fits.
+// The document of a large sweep stays within mostBytes: 400 runs in 40 cells, with 8 trainers and at least 840
+// iterations each.
 func TestSizeAndMemoryOf400Runs(t *testing.T) {
 	s := large(t, 40, 10)
 	began := time.Now()
@@ -53,7 +54,7 @@ func TestSizeAndMemoryOf400Runs(t *testing.T) {
 	}
 }
 
-// large is a study of cells that have runs each, on two axes. Its folders are few: each is that of many runs.
+// large returns a study with two axes. Each cell has the given number of runs. The runs share a few folders.
 func large(t testing.TB, cells, runs int) *model.Study {
 	t.Helper()
 	const folders = 8
@@ -92,14 +93,14 @@ func large(t testing.TB, cells, runs int) *model.Study {
 	return s
 }
 
-// widened is the recorded run with so many trainers in the place of its two, and so many times as long.
+// widened returns the recorded run with more trainers than its two, and with a multiple of its length.
 func widened(t testing.TB, trainers, times int) *result.Result {
 	t.Helper()
 	r, err := folder.Read(recordedDLRM)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const recorded, epochs, iterations = 2, 4, 280 // trainers, and what each of them ran
+	const recorded, epochs, iterations = 2, 4, 280 // number of trainers, and what each of them ran
 	length := lengthOf(r)
 	var processes []result.Process
 	var series []*result.Series
@@ -125,7 +126,7 @@ func widened(t testing.TB, trainers, times int) *result.Result {
 		for i := range trainers {
 			if i%recorded == s.Rank || i == 0 && s.Rank >= recorded {
 				again := result.NewSeries(rankOf(s.Rank, i), s.Type, s.Name)
-				later := int64(epochs) // keys count epochs, or batches
+				later := int64(epochs) // keys count either epochs or batches
 				if strings.HasPrefix(s.Type, "hook_") || strings.HasPrefix(s.Type, "parameter_server_") {
 					later = iterations
 				}
@@ -151,7 +152,7 @@ func widened(t testing.TB, trainers, times int) *result.Result {
 	return r
 }
 
-// lengthOf is from the first measurement of a run until the end of its last one, in ns.
+// lengthOf returns the time from the start of a run's first measurement to the end of its last one, in ns.
 func lengthOf(r *result.Result) int64 {
 	first, last := int64(1<<62), int64(0)
 	for _, s := range r.Series {

@@ -34,7 +34,7 @@ func epochsOf(r *model.Run) []Epoch {
 	return epochs
 }
 
-// pointers returns pointers to the values; values that are not finite become null later.
+// pointers returns pointers to the values. Later, tidy turns values that are not finite into null.
 func pointers(values map[string]float64) map[string]*float64 {
 	out := map[string]*float64{}
 	for name, v := range values {
@@ -43,7 +43,7 @@ func pointers(values map[string]float64) map[string]*float64 {
 	return out
 }
 
-// addCells adds the cells, the A/A cell last.
+// addCells adds the cells. The A/A cell comes last.
 func (m *maker) addCells() {
 	barred := verdict.Barred(m.study, m.metric)
 	for _, c := range m.cells {
@@ -91,8 +91,8 @@ func stateOf(c *model.Cell) string {
 	return Waiting
 }
 
-// chosen returns the run with the median value, the lower one of two, and the worst run of a cell. Without values
-// both are the first run; without runs both are nil.
+// chosen returns a cell's run with the median value and its worst run. Of two middle values it takes the lower one.
+// If no run has a value, both are the first run. Without runs both are nil.
 func (m *maker) chosen(c *model.Cell) (median, worst *model.Run) {
 	if len(c.Runs) == 0 {
 		return nil, nil

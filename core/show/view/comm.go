@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// addComm adds the rows of psbench comm, if the study has any. With several folders it takes the limits of the
-// first.
+// addComm adds the rows of psbench comm if the study has any. If there are several folders, the limits come from the
+// first one.
 func (m *maker) addComm() error {
 	var folders []string
 	for _, c := range m.cells {

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/core/record/folder"
 )
 
-// A void row is on the page with what voids it, and its cell failed; its bandwidth counts for nothing.
+// The page shows a void row with the reason, and its cell as failed. The row's bandwidth is ignored.
 func TestVoidRow(t *testing.T) {
 	const wrong = "trainer1 got 3 instead of 4"
 	r, err := micro.ReadFolder(recordedComm)

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// addDetails reads the median and the worst run of each cell, one per core at a time.
+// addDetails reads the median and the worst run of each cell, in parallel on all cores.
 func (m *maker) addDetails() {
 	if m.doc.Comm != nil {
 		return
@@ -25,7 +25,7 @@ func (m *maker) addDetails() {
 	missing := 0
 	for i, err := range errs {
 		if err != nil {
-			if missing++; missing == 1 { // the others likely have the same cause
+			if missing++; missing == 1 { // the other errors likely have the same cause
 				m.doc.Warnings = append(m.doc.Warnings, "a run has no details: "+quote.Message(err.Error()))
 			}
 			continue
@@ -47,8 +47,8 @@ func (m *maker) addDetails() {
 	}
 }
 
-// detailed returns the runs that get details, cell by cell. With very many cells the worst runs get none; with still
-// more, only the first cells get any.
+// detailed returns the runs that get details, cell by cell. With very many cells the worst runs get none. With even
+// more cells, only the first cells get details.
 func (m *maker) detailed() []*model.Run {
 	var runs, medians []*model.Run
 	for _, c := range m.cells {
@@ -71,10 +71,10 @@ func (m *maker) detailed() []*model.Run {
 	return runs
 }
 
-// mostValue is the most bytes of a configuration value: it may contain data.
+// mostValue is the maximum length of a configuration value in bytes. A value may contain whole data sets.
 const mostValue = 1 << 10
 
-// detail reads a run, unless an earlier document read it.
+// detail reads a run. It reuses the detail of an earlier document.
 func (m *maker) detail(run *model.Run) (*Detail, error) {
 	if d := m.before[run]; d != nil {
 		return d, nil
@@ -103,7 +103,7 @@ func (m *maker) detail(run *model.Run) (*Detail, error) {
 	return d, nil
 }
 
-// breakDown adds the parts of the iterations.
+// breakDown adds the parts of iterations and of buckets.
 func (d *Detail) breakDown(r *result.Result) {
 	b := breakdown.Of(r)
 	if b == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Why equal runs differ is among the details of a run.
+// The details of a run state why repeated runs may differ.
 func TestArrivalOrder(t *testing.T) {
 	r, err := folder.Read(recordedDLRM)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// environments holds the different environments of the runs, each with the first run that had it.
+// environments holds the distinct environments of the runs, each with the first run that had it.
 type environments struct {
 	list  []Environment
 	first []*model.Run
 }
 
-// place returns the index of a run's environment. Values that vary by themselves, such as the load, do not count.
+// place returns the index of a run's environment. It ignores values that fluctuate, such as the load.
 func (e *environments) place(r *model.Run) int {
 	for i, first := range e.first {
 		if len(lasting(first.Differences(r))) == 0 {
@@ -39,7 +39,7 @@ func lasting(differences []result.Difference) []result.Difference {
 	return slices.DeleteFunc(differences, func(d result.Difference) bool { return model.Passing(d.Name) })
 }
 
-// environmentFacts returns the known facts of the machine and of the build.
+// environmentFacts returns the known facts about the machine and the build.
 func environmentFacts(e result.Environment) []Fact {
 	var facts []Fact
 	add := func(name, value string) {

@@ -8,7 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// boundEpochs thins the epochs of each run out evenly. It keeps the last one, and the best by each measure.
+// boundEpochs keeps evenly spaced epochs of each run if there are too many. It also keeps the last epoch and the best
+// one by each measure.
 func (m *maker) boundEpochs() {
 	all, longest := 0, 0
 	for _, r := range m.doc.Runs {
@@ -37,7 +38,7 @@ func (m *maker) boundEpochs() {
 	m.note(fmt.Sprintf("of the epochs of a run there are one of %d, the last, and the best by each measure", by))
 }
 
-// kept returns the number of epochs that stay.
+// kept returns how many epochs would stay if every by-th one is kept.
 func (m *maker) kept(by int, best []map[int]bool) int {
 	n := 0
 	for i, r := range m.doc.Runs {
@@ -51,11 +52,11 @@ func (m *maker) kept(by int, best []map[int]bool) int {
 	return n
 }
 
-// regular reports whether an epoch is kept when every by-th one is, counted back from the last.
+// regular reports whether the distance from epoch k to the last epoch is a multiple of by.
 func regular(k, epochs, by int) bool { return (epochs-1-k)%by == 0 }
 
-// bestOf returns the indices of the first epochs with the best value by some measure: the lowest loss, otherwise the
-// highest value.
+// bestOf returns the index of the best epoch by each measure. The best value of a loss is the lowest; for other
+// measures it is the highest. Among equal values the first epoch counts.
 func bestOf(epochs []Epoch) map[int]bool {
 	best := map[string]int{}
 	for k, e := range epochs {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// trained is a document of runs of so many epochs each, whose best ones are 500 by the loss and 700 by the AUC;
-// after one of them there is no AUC that is finite.
+// trained returns a document of runs with so many epochs each. Epoch 500 has the best loss and epoch 700 the best
+// AUC. One epoch has an infinite AUC.
 func trained(runs, epochs int) *maker {
 	m := &maker{doc: &Document{}}
 	for range runs {
@@ -25,7 +25,7 @@ func trained(runs, epochs int) *maker {
 	return m
 }
 
-// Of too many epochs those that are left keep their numbers, and the best and the last are among them.
+// After too many epochs are thinned out, the remaining ones keep their numbers. The best and the last epoch remain.
 func TestEpochsAreBounded(t *testing.T) {
 	m := trained(10, 1000)
 	m.bound()
@@ -51,7 +51,7 @@ func TestEpochsAreBounded(t *testing.T) {
 	}
 }
 
-// What is kept beside one of so many is within the bound, too, as long as a run has more than that.
+// The best and the last epochs count towards the limit. Only if they alone exceed it, the document exceeds it, too.
 func TestBoundOfEpochs(t *testing.T) {
 	for _, c := range []struct{ runs, epochs, most int }{{1, allEpochs, allEpochs}, {1, 100_000, allEpochs},
 		{350, 800, allEpochs}, {1166, 900, allEpochs}, {2000, 1000, 2000 * 3}} {

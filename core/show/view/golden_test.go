@@ -17,19 +17,18 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// What was recorded by the psbench of its time: sweep.tar.gz a sweep of which a trainer was killed in all runs
-// of one cell and in one run of another, dlrm a run that was evaluated after each epoch, and comm the rows of
-// psbench comm.
+// Older versions of psbench recorded these results. In sweep.tar.gz a trainer was killed in all runs of one cell and
+// in one run of another. The run dlrm was evaluated after each epoch. The folder comm has the rows of psbench comm.
 const (
 	recordedSweep = "testdata/sweep.tar.gz"
 	recordedDLRM  = "testdata/dlrm"
 	recordedComm  = "testdata/comm"
 )
 
-// fixed makes documents that are the same at any time.
+// fixed makes documents that do not depend on the time.
 var fixed = Options{Made: time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC), Psbench: "0.0.0 test"}
 
-// Pages and their tests read these documents.
+// The golden documents are also the input of the page's tests.
 func TestGolden(t *testing.T) {
 	for name, d := range recorded(t) {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +45,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// recorded are the documents of what was recorded, by name, which tests only read.
+// recorded returns the documents of the recorded results by name. Tests must not change them.
 func recorded(t testing.TB) map[string]*Document {
 	t.Helper()
 	documents.Do(func() {
@@ -85,7 +84,7 @@ func loaded(t testing.TB, path string) *model.Study {
 	return s
 }
 
-// unpacked is the folder of the recorded sweep.
+// unpacked returns the folder of the recorded sweep.
 func unpacked(t testing.TB) string {
 	t.Helper()
 	f, err := os.Open(recordedSweep)

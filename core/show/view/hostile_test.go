@@ -17,11 +17,11 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// nasty is what names, errors and logs may hold: HTML, what ends lines in JavaScript alone, what is no text,
-// what commands a terminal, and what turns the direction of what follows.
+// nasty contains what names, errors and logs may contain: HTML, line breaks that only JavaScript knows, invalid
+// UTF-8, terminal commands, and characters that reverse the text direction.
 const nasty = "</script><img src=x onerror=alert(1)>&\"'`${x}\u2028\u2029\x00\x1b[2J\x1b]0;x\x07\r\x7f\u0085\u202e\xff\xc3\xed\xa0\x80\ufeff\uffff"
 
-// Whatever others wrote, the document is JSON in UTF-8 in which no HTML begins and nothing is hidden.
+// For any foreign texts, the document is JSON in UTF-8, starts no HTML tag and hides nothing.
 func TestHostileTexts(t *testing.T) {
 	dir := t.TempDir()
 	s := hostile(t, dir)
@@ -50,7 +50,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// hostile is a study of one run, of one that failed and of a cell that is skipped, with such texts everywhere.
+// hostile returns a study with a completed run, a failed run and a skipped cell. All its texts are nasty.
 func hostile(t *testing.T, dir string) *model.Study {
 	t.Helper()
 	r, err := folder.Read(recordedDLRM)
@@ -59,7 +59,7 @@ func hostile(t *testing.T, dir string) *model.Study {
 	}
 	r.Command, r.Warnings = []string{nasty}, []string{nasty}
 	r.Config[0] = result.Value{Key: nasty, Value: nasty, Origin: nasty}
-	r.Config[1].Value = make([]int, mostText) // data that is written out
+	r.Config[1].Value = make([]int, mostText) // data written out in full
 	for i := range r.Processes {
 		r.Processes[i].Facts = map[string]string{nasty: nasty}
 	}
@@ -95,7 +95,7 @@ func hostile(t *testing.T, dir string) *model.Study {
 	}
 }
 
-// requireHarmless requires JSON without HTML, and texts without what is not seen.
+// requireHarmless requires JSON without HTML, and texts without invisible characters.
 func requireHarmless(t *testing.T, d *Document) {
 	t.Helper()
 	text, err := d.JSON()
@@ -127,7 +127,7 @@ func requireHarmless(t *testing.T, d *Document) {
 	})
 }
 
-// walk goes through all that a value has.
+// walk calls do for every value inside v.
 func walk(v reflect.Value, do func(reflect.Value)) {
 	do(v)
 	switch v.Kind() {
@@ -153,7 +153,7 @@ func walk(v reflect.Value, do func(reflect.Value)) {
 	}
 }
 
-// The recorded documents have no list that is null, and no text that is not seen, either.
+// The recorded documents have no null lists and no invisible characters.
 func TestRecordedAreHarmless(t *testing.T) {
 	for _, d := range recorded(t) {
 		requireHarmless(t, d)

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// hostsOf describes the hosts of a run; nil if it has one host.
+// hostsOf describes the hosts of a run. It returns nil for a single host.
 func hostsOf(r *result.Result) *Hosts {
 	if r.Placement == nil || len(r.Placement.Hosts) < 2 {
 		return nil
@@ -42,7 +42,8 @@ func ranksOf(r *result.Result) (ranks []int) {
 	return ranks
 }
 
-// whereOf returns the place of a process, e.g. "node1, cuda:0, NUMA node 0, CPUs 0-3"; "" if the run was not placed.
+// whereOf returns the place of a process, e.g. "node1, cuda:0, NUMA node 0, CPUs 0-3". For a run without a placement,
+// whereOf returns "".
 func whereOf(l *placement.Layout, name string) string {
 	p, placed := l.Of(name)
 	if !placed {

@@ -12,16 +12,16 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// How many changes there are at most, each of some 100 bytes: by the metric of the document, and by all others
-// together.
+// These are the maximum numbers of changes: by the document's metric, and by all other metrics together. A change
+// takes about 100 bytes.
 const (
 	ownChanges   = 10_000
 	otherChanges = 7_500
 )
 
-// judge adds what the runs come to by each metric. By the metric of the document each cell is a baseline, or of
-// very many the best ones. By others each is as long as there is room. Against the study's own baseline
-// all are judged by all metrics.
+// judge adds the estimates and comparisons by each metric. By the document's metric every cell is a baseline, or only
+// the best cells if there are very many. By other metrics every cell is a baseline while there is room. The study's
+// own baseline is always included.
 func (m *maker) judge() {
 	m.doc.Judged = map[string]Judged{}
 	if len(m.study.Cells) == 0 {
@@ -53,8 +53,8 @@ func (m *maker) judge() {
 	}
 }
 
-// baselines are the cells that have runs of their own, without the A/A cell: the study's baseline, whether or not
-// it has any, and then the others, the best first. Of those that stand for the same along Document.Within there is one.
+// baselines returns the cells with their own runs, except the A/A cell. The study's baseline comes first, even
+// without runs. The others follow, best first. Cells that differ only along Document.Within count once.
 func (m *maker) baselines() []int {
 	all := []int{m.study.Baseline}
 	medians := map[int]float64{}
@@ -77,7 +77,7 @@ func (m *maker) baselines() []int {
 
 func (m *maker) judged(name string, baselines []int) Judged {
 	metric, err := model.MetricOf(name)
-	if err != nil { // no metric of the document fails
+	if err != nil { // never happens for a metric of the document
 		return Judged{}
 	}
 	out := Judged{Against: map[int][]*Change{}}
@@ -105,7 +105,7 @@ func (m *maker) judged(name string, baselines []int) Judged {
 	return out
 }
 
-// estimateOf returns nil for a cell without runs of its own.
+// estimateOf returns the estimate of a cell, or nil if the cell has no runs of its own.
 func estimateOf(r verdict.Row) *Estimate {
 	if len(r.Cell.Runs) == 0 {
 		return nil
@@ -128,7 +128,7 @@ func changeOf(c judge.Change) *Change {
 	return out
 }
 
-// note adds a sentence on omitted content.
+// note adds a sentence about omitted content to Document.Sampling.
 func (m *maker) note(sentence string) {
 	if m.doc.Sampling != "" {
 		m.doc.Sampling += "; "

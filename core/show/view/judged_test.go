@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// many is a study of so many cells, which are the better the later they are; the second one has a run without a
-// value that is finite. No run has a folder.
+// many returns a study in which each cell is better than the one before. The runs of the second cell have only NaN
+// values. No run has a folder.
 func many(cells, metrics int) *model.Study {
 	s := &model.Study{Name: "many", Axes: []model.Axis{{Name: "ntrainer"}}, Baseline: 2}
 	for i := range cells {
@@ -37,7 +37,7 @@ func many(cells, metrics int) *model.Study {
 	return s
 }
 
-// What is left out depends on how many cells and metrics there are, and the document says it.
+// The number of left-out comparisons depends on the numbers of cells and metrics. The document states it.
 func TestWhatIsLeftOut(t *testing.T) {
 	var text strings.Builder
 	for _, c := range []struct{ cells, metrics, baselines int }{{3, 20, 3}, {20, 20, 20}, {40, 20, 40}, {100, 3, 100},
@@ -50,7 +50,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// of folders that are nowhere
+				// the run folders do not exist
 				if len(d.Warnings) != 2 || d.Cells[0].Median != -1 || d.Runs[0].Detail != -1 {
 					t.Errorf("%q, the median run %d", d.Warnings, d.Cells[0].Median)
 				}
@@ -78,7 +78,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	golden.Require(t, "testdata/leftout.txt", text.String())
 }
 
-// By each metric the document says which floor holds, as psbench show does by that metric.
+// For each metric the document has the same floor as psbench show.
 func TestFloorOfEachMetric(t *testing.T) {
 	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
 	for _, metric := range d.Metrics {
@@ -92,7 +92,7 @@ func TestFloorOfEachMetric(t *testing.T) {
 	}
 }
 
-// Changes have as many digits as all other numbers: to compute with them is to compute with what was judged.
+// Changes have as many digits as all other numbers, so users can compute with the exact judged values.
 func TestChangesHaveAllDigits(t *testing.T) {
 	s, d := loaded(t, unpacked(t)), recorded(t)["sweep"]
 	for _, name := range []string{model.Throughput, model.TimePerBatch} {

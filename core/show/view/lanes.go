@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// lanesOf returns the iterations of each trainer, in at most most spans each. Times have five digits.
+// lanesOf returns the iterations of each trainer in at most most spans. Times have five significant digits.
 func lanesOf(r *result.Result, most int) []Lane {
 	var lanes []Lane
 	var series [][]breakdown.Timed
@@ -30,7 +30,7 @@ func lanesOf(r *result.Result, most int) []Lane {
 	return lanes
 }
 
-// sample takes the shortest and the longest iteration of each span of as many iterations.
+// sample splits the iterations into spans of equal size, and takes the shortest and the longest of each span.
 func (l *Lane) sample(list []breakdown.Timed, start int64, most int) {
 	l.Iterations = len(list)
 	l.Each = max(1, (len(list)+most-1)/most)
@@ -48,7 +48,7 @@ func (l *Lane) sample(list []breakdown.Timed, start int64, most int) {
 // quantiles is the number of quantiles, including the shortest and the longest iteration.
 const quantiles = 201
 
-// quantilesOf returns the quantiles of the iterations of all trainers together, in ms.
+// quantilesOf returns the quantiles of the iteration times of all trainers together, in ms.
 func quantilesOf(r *result.Result) []float64 {
 	var all []int64
 	for _, p := range r.Processes {
@@ -72,30 +72,30 @@ func quantilesOf(r *result.Result) []float64 {
 
 func milliseconds(ns int64) float64 { return float64(ns) / 1e6 }
 
-// digits is the number of significant digits of a time in pictures.
+// digits is the number of significant digits of times in pictures.
 const digits = 5
 
-// rounded rounds x to so many significant digits; it returns x if x is not finite.
+// rounded rounds x to so many significant digits. It returns x unchanged if x is not finite.
 func rounded(x float64, digits int) float64 {
 	if x == 0 || !numeral.Finite(x) {
 		return x
 	}
 	exponent := digits - 1 - int(math.Floor(math.Log10(math.Abs(x))))
-	if exponent < 0 { // a number that is whole has no digits to spare
+	if exponent < 0 { // keep all digits of the integer part
 		return math.Round(x)
 	}
 	scale := math.Pow10(min(exponent, 300))
 	return math.Round(x*scale) / scale
 }
 
-// timelineOf returns the iteration with the median time; nil if no iteration was stamped.
+// timelineOf returns the iteration with the median time, or nil if no times were recorded.
 func timelineOf(r *result.Result) *Timeline {
 	iteration, ok := timeline.MedianIteration(r)
 	if !ok {
 		return nil
 	}
 	t, err := timeline.Of(r, iteration, iteration+1)
-	if err != nil { // nothing to draw
+	if err != nil { // there is nothing to draw
 		return nil
 	}
 	out := &Timeline{Iteration: iteration}

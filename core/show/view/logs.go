@@ -7,15 +7,14 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// The most bytes of one log, and of all logs together.
+// These are the maximum sizes of one log and of all logs together, in bytes.
 const (
 	tailBytes   = 4 << 10
 	mostLogText = 300 << 10
 )
 
-// addLogs adds the ends of the logs of failed runs: of the first failure of each cell, then of the second
-// ones, for as long as there is room. A row of psbench comm that is void has none: nothing is amiss with its
-// processes.
+// addLogs adds the ends of the logs of failed runs while there is room. The first failure of each cell comes first,
+// then each second failure, and so on. Void rows of psbench comm get no logs, because their processes did not fail.
 func (m *maker) addLogs() {
 	if m.doc.Comm != nil {
 		return
@@ -35,7 +34,7 @@ func (m *maker) addLogs() {
 			}
 			for _, l := range folder.Logs(m.path(m.cells[i].Failed[k].Folder), tailBytes) {
 				text := strings.ReplaceAll(l.Tail, "\r\n", "\n")
-				if l.Cut { // from the start of a line, if there is one
+				if l.Cut { // start at a line start if there is one
 					_, lines, ok := strings.Cut(text, "\n")
 					if ok && lines != "" {
 						text = lines

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Maker makes documents of a sweep, or of a run, while it goes on: of what it has read once, it reads nothing
-// again. It is for one goroutine.
+// Maker makes documents of a sweep or a run while it goes on. Each completed run is read only once. A Maker is not
+// safe for concurrent use.
 type Maker struct {
 	path    string
 	options Options
@@ -19,12 +19,12 @@ type Maker struct {
 	details map[*model.Run]*Detail // of the last document
 }
 
-// NewMaker is a maker of documents of the folder of a sweep or of a run, which l reads.
+// NewMaker returns a Maker for the folder of a sweep or a run. The loader l reads the folder.
 func NewMaker(l *model.Loader, path string, o Options) *Maker {
 	return &Maker{path: path, options: o, loader: l}
 }
 
-// Document is the folder as it is now. A document of a run that has not come to its end has no cell.
+// Document returns the current content of the folder. The document of an unfinished run has no cells.
 func (m *Maker) Document(live *Live) (*Document, error) {
 	s, err := m.load()
 	if err != nil {
@@ -44,14 +44,14 @@ func (m *Maker) Document(live *Live) (*Document, error) {
 	return d, nil
 }
 
-// Tidy is a copy that every page can take, as documents are: what is not finite is null or 0, and of texts
-// there is nothing hidden.
+// Tidy returns a copy that every page can show. Values that are not finite become null or 0, and texts contain no
+// hidden characters.
 func (l Live) Tidy() Live { return tidied(reflect.ValueOf(l)).Interface().(Live) }
 
 func (m *Maker) load() (*model.Study, error) {
 	if !sweep.IsSweep(m.path) {
 		if status, err := folder.StatusOf(m.path); err != nil || status.Reason == result.Running {
-			// The run has left nothing to read yet.
+			// The run has not written a result yet.
 			return &model.Study{Name: quote.Word(m.path), Title: model.TitleOf(m.path)}, nil
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// A document that grew is the one that is made at the end, and nothing of it was read twice.
+// A document that grows step by step equals a document made at the end. The Maker reads nothing twice.
 func TestMaker(t *testing.T) {
 	dir := unpacked(t)
 	folders, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*"))
@@ -43,7 +43,7 @@ func TestMaker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files { // in place, so that the folder is that of before
+		for _, file := range files { // in place, so the folder itself looks unchanged
 			if err := os.Truncate(file, 1); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestMaker(t *testing.T) {
 	}
 }
 
-// whole is the sweep with the run that was away.
+// whole moves the absent run back into the sweep and returns the sweep's folder.
 func whole(t *testing.T, dir, away, late string) string {
 	t.Helper()
 	if err := os.Rename(away, late); err != nil {
@@ -67,7 +67,7 @@ func whole(t *testing.T, dir, away, late string) string {
 	return dir
 }
 
-// Before a run has ended there is a page without cells.
+// Before a run has ended, its page has no cells.
 func TestMakerOfARunThatGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	for _, mark := range []string{"", "running\n"} {

@@ -11,20 +11,20 @@ import (
 	"github.com/psbench/psbench/core/study/words"
 )
 
-// Options choose how a study is shown first. The zero value is the default.
+// Options choose the initial view of a study. The zero value is the default.
 type Options struct {
-	// Metric is what cells are compared by, "" for that of the study.
+	// Metric is the metric that compares cells; "" means the study's metric.
 	Metric string
-	// Target is a value to be reached, e.g. "auc=0.80"; "" for none.
+	// Target is a value to reach, e.g. "auc=0.80"; "" means none.
 	Target string
-	// Made is when the document is made, and Psbench what makes it: now and this program where they are zero.
+	// Made is the time at which the document is made. Psbench is the program that makes the document. Zero values mean
+	// now and this program.
 	Made    time.Time
 	Psbench string
 }
 
-// Of makes the document of a study. Beside the study it reads the folders of the runs that have details, of
-// which each cell has two at most, and the logs of failed ones. A folder that cannot be read any more is a
-// warning.
+// Of makes the document of a study. It also reads the folders of runs with details, at most two per cell, and the
+// logs of failed runs. An unreadable folder becomes a warning.
 func Of(s *model.Study, o Options) (*Document, error) { return newMaker(s, o).document() }
 
 // maker makes one document.
@@ -33,11 +33,11 @@ type maker struct {
 	options Options
 	metric  model.Metric
 	doc     *Document
-	cells   []*model.Cell // as in doc.Cells
+	cells   []*model.Cell // same order as doc.Cells
 	places  map[*model.Run]int
-	// before are details that were read for another document; details are those of this one, by run.
+	// before has the details that an earlier document read. The map details has the details of this document.
 	before, details map[*model.Run]*Detail
-	which           string // runs have details, in words
+	which           string // describes the runs that have details
 }
 
 func newMaker(s *model.Study, o Options) *maker {
@@ -83,7 +83,7 @@ func (m *maker) document() (*Document, error) {
 	return tidy(m.doc), nil
 }
 
-// say adds the answer and what else psbench show says.
+// say adds the main results, and the remarks that psbench show prints.
 func (m *maker) say(answer []words.Sentence) {
 	for _, a := range answer {
 		m.doc.Sentences = append(m.doc.Sentences, Sentence(a))
@@ -97,7 +97,7 @@ func (m *maker) say(answer []words.Sentence) {
 	}
 }
 
-// addMetrics adds those that runs have, and the one that they are compared by in any case.
+// addMetrics adds the metrics that runs have. The document's metric is always included.
 func (m *maker) addMetrics() {
 	have := map[string]bool{m.metric.Name: true}
 	for _, c := range m.cells {
@@ -114,7 +114,7 @@ func (m *maker) addMetrics() {
 	}
 }
 
-// path is where the folder of a run lies.
+// path returns the path of a run's folder.
 func (m *maker) path(folder string) string {
 	if m.study.Folder == "" || filepath.IsAbs(folder) {
 		return folder
@@ -122,7 +122,7 @@ func (m *maker) path(folder string) string {
 	return filepath.Join(m.study.Folder, folder)
 }
 
-// name is a run's folder within that of its sweep, or where it lies.
+// name returns a run's folder relative to the sweep, or its full path if it lies outside.
 func (m *maker) name(folder string) string {
 	if m.study.Folder == "" {
 		return folder

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// made are iterations of all sizes, one after the other.
+// made returns consecutive iterations of random lengths.
 func made(random *splitmix.Stream, count int) []breakdown.Timed {
 	list := make([]breakdown.Timed, count)
 	end := int64(random.IntN(1_000_000))
@@ -21,7 +21,7 @@ func made(random *splitmix.Stream, count int) []breakdown.Timed {
 	return list
 }
 
-// Sampling keeps the shortest and the longest iteration, and each one lies within its span.
+// Sampling keeps the shortest and the longest iteration of each span, and every iteration lies between the two.
 func TestSampling(t *testing.T) {
 	random := splitmix.New(7, 0)
 	for range 500 {
@@ -45,7 +45,7 @@ func requireSampled(t *testing.T, list []breakdown.Timed, l Lane) {
 		t.Fatalf("%d iterations in spans of %d: %d, %d, %d", len(list), l.Each, len(l.Seconds), len(l.MinMS),
 			len(l.MaxMS))
 	}
-	seen := make([][2]float64, spans) // the shortest and the longest
+	seen := make([][2]float64, spans) // shortest and longest
 	for i := range seen {
 		seen[i] = [2]float64{math.Inf(1), math.Inf(-1)}
 	}
@@ -84,7 +84,7 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// Quantiles begin with the shortest iteration and end with the longest, and never fall.
+// Quantiles begin with the shortest iteration, end with the longest, and never decrease.
 func TestQuantiles(t *testing.T) {
 	for name, d := range recorded(t) {
 		for i, detail := range d.Details {

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/study/words"
 )
 
-// A document says what psbench show says: the same sentences, and the same numbers in each row.
+// A document has the same sentences as psbench show, and the same numbers in each row.
 func TestDocumentSaysWhatShowSays(t *testing.T) {
 	for name, path := range map[string]string{"sweep": unpacked(t), "dlrm": recordedDLRM, "comm": recordedComm} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func requireShown(t *testing.T, d *Document, text string) {
 
 var signedPercent = regexp.MustCompile(`[+−][0-9.,]+ %`)
 
-// requireChange compares the change from the baseline, and what it proves.
+// requireChange compares the change from the baseline and its verdict.
 func requireChange(t *testing.T, d *Document, cell int, row string) {
 	t.Helper()
 	change := d.Judged[d.Metric].Against[d.Baseline][cell]
@@ -95,20 +95,20 @@ func requireChange(t *testing.T, d *Document, cell int, row string) {
 	}
 }
 
-// plainly has a number as parsers take it.
+// plainly turns a printed number into one that parsers accept.
 var plainly = strings.NewReplacer("−", "-", ",", "")
 
-// shows says whether a number is printed so.
+// shows reports whether the number x is printed as the text.
 func shows(printed string, x float64) bool {
 	y, err := strconv.ParseFloat(plainly.Replace(printed), 64)
 	return err == nil && math.Abs(x-y) <= 5.0001e-4*math.Abs(x)
 }
 
-// Against whatever baseline the changes of two cells are those of the one from the other.
+// With any two baselines, the changes of the two cells mirror each other.
 func TestBaselines(t *testing.T) {
 	d := recorded(t)["sweep"]
 	for name, j := range d.Judged {
-		if len(j.Against) != 10 { // those with runs, but for the A/A cell
+		if len(j.Against) != 10 { // all cells with runs except the A/A cell
 			t.Errorf("by %s there are %d baselines", name, len(j.Against))
 		}
 		for from, changes := range j.Against {
@@ -121,7 +121,7 @@ func TestBaselines(t *testing.T) {
 				}
 				back := j.Against[to][from]
 				if c.Change == nil || back == nil || back.Change == nil {
-					continue // from zero
+					continue // no relative change from zero
 				}
 				if product := (1 + *c.Change) * (1 + *back.Change); math.Abs(product-1) > 1e-3 && from != d.Baseline &&
 					to != d.Baseline {

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// JSON is the document for a page. It is the same for the same document, and none of <, > and & is in it, nor
-// is a line end that JavaScript alone knows: they are escaped.
+// JSON returns the document for a page. Equal documents give equal JSON. It escapes <, > and &, and the line breaks
+// that only JavaScript knows.
 func (d *Document) JSON() ([]byte, error) {
 	var out bytes.Buffer
 	if err := json.NewEncoder(&out).Encode(d); err != nil {
@@ -21,13 +21,13 @@ func (d *Document) JSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// tidy is a copy of a document that every page can take: no list and no map is null, what is not finite is
-// null or 0, and texts are what clean makes of them.
+// tidy returns a copy that every page can show. Lists and maps are not null. Values that are not finite become null
+// or 0. Texts pass through clean.
 func tidy(d *Document) *Document {
 	return tidied(reflect.ValueOf(d)).Interface().(*Document)
 }
 
-// tidied copies what it changes, since a document shares lists with its study.
+// tidied returns a deep copy, because a document shares lists with its study.
 func tidied(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
@@ -69,15 +69,16 @@ func tidied(v reflect.Value) reflect.Value {
 	return v
 }
 
-// mostDigits are those of every number: more differ with the machine that makes the document.
+// mostDigits is the number of significant digits of every number. Further digits would depend on the machine that
+// makes the document.
 const mostDigits = 12
 
-// mostText bounds a text, in bytes, logs included: a page shows what somebody looks at.
+// mostText is the maximum length of any text in bytes, including logs. More text would be of no use on a page.
 const mostText = 8 << 10
 
-// clean makes a text that others wrote fit for a page. What is no UTF-8 becomes U+FFFD, a control character
-// its picture (ESC is ␛), and so nothing of a text is hidden. Tabs and line ends stay. Characters that turn
-// the direction of what follows, or that are none, become U+FFFD too.
+// clean makes a foreign text safe for a page and leaves nothing hidden. Invalid UTF-8 becomes U+FFFD. A control
+// character becomes its picture, e.g. ESC becomes ␛. Tabs and line breaks stay. Characters that reverse the text
+// direction become U+FFFD, and so do noncharacters.
 func clean(s string) string {
 	text := shortened(s, mostText)
 	if isClean(text) {
@@ -86,7 +87,7 @@ func clean(s string) string {
 	return strings.Map(picture, text)
 }
 
-// shortened is the start of a text that is too long, and how long it is.
+// shortened cuts a long text and appends its length.
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -102,7 +103,7 @@ func isClean(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return picture(r) != r })
 }
 
-// picture is what stands for a character.
+// picture returns the visible replacement of a character.
 func picture(r rune) rune {
 	switch {
 	case r == '\t', r == '\n':

@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// shape is the size of a sweep, which is a column of a table.
+// shape is the size of a simulated sweep. Each shape is a column of a table in docs/statistics.md.
 type shape struct{ cells, rounds int }
 
 var shapes = []shape{{1, 6}, {5, 6}, {20, 6}, {1, 10}, {5, 10}, {20, 10}}
 
-// promised returns the highest accepted share of false alarms among studies in which nothing differs. For 10 rounds
-// that is 5 % plus two standard deviations of the share in 5,000 studies.
+// promised returns the highest accepted share of false alarms when no cell differs from another. For 10 rounds the
+// limit is 5 % plus two standard deviations of the share in 5,000 studies.
 func (s shape) promised() float64 {
 	if s.rounds < 10 {
 		return 0.08
@@ -29,7 +29,7 @@ func (s shape) promised() float64 {
 	return 0.056
 }
 
-// table is a table of docs/statistics.md. It has a row for each kind of simulated sweep and a column for each shape.
+// table is a table of docs/statistics.md, with a row for each kind of simulated sweep and a column for each shape.
 type table struct {
 	title string
 	head  string
@@ -41,7 +41,7 @@ type row struct {
 	sweep sweep // its size comes from the column
 }
 
-// alarms returns the tables of false alarms, from studies in which nothing differs.
+// alarms returns the tables of false alarms. Their studies have no difference between cells.
 func alarms() (tables []table) {
 	for _, m := range machines {
 		t := table{title: "Alarms " + m.name, head: "noise of a run"}
@@ -63,7 +63,7 @@ func alarms() (tables []table) {
 	return append(tables, each, folders)
 }
 
-// finds returns the tables of proofs, from studies in which one cell is slower.
+// finds returns the tables of found changes. One cell of each study is slower than the others.
 func finds() (tables []table) {
 	for _, of := range []struct {
 		title string
@@ -88,7 +88,7 @@ func finds() (tables []table) {
 	return tables
 }
 
-// shares returns, for each row and shape, the share of studies that have an alarm or find the planted change.
+// shares returns, for each row and shape, the share of studies in which answers is true.
 func (t table) shares(studies int, seed uint64) [][]float64 {
 	out := make([][]float64, len(t.rows))
 	var work sync.WaitGroup
@@ -114,7 +114,8 @@ func (t table) shares(studies int, seed uint64) [][]float64 {
 	return out
 }
 
-// answers reports whether the sweep proves the planted change or, without one, any change.
+// answers reports whether the sweep proves the planted change. Without a planted change it reports whether the sweep
+// proves any change.
 func (s sweep) answers(random *rand.Rand) bool {
 	changes := s.judged(random)
 	if s.change != 0 {
@@ -125,8 +126,8 @@ func (s sweep) answers(random *rand.Rand) bool {
 
 func anyProven(changes []Change) bool { return slices.ContainsFunc(changes, Change.Proven) }
 
-// Studies in which nothing differs raise a false alarm, in any cell, no more often than promised. docs/statistics.md
-// shows the same for 5,000 studies.
+// If no cell differs, a study raises a false alarm no more often than promised. docs/statistics.md has the same shares
+// from 5,000 studies.
 func TestAlarms(t *testing.T) {
 	studies := fewer(250, 20)
 	for i, table := range alarms() {
@@ -145,7 +146,7 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// A change in one cell is found as often as promised.
+// Studies find a change in one cell at least as often as promised.
 func TestPlanted(t *testing.T) {
 	studies := fewer(200, 30)
 	promised := map[string][]float64{ // one value for each shape
@@ -165,13 +166,13 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// recorded holds the throughput of 400 runs of one experiment. testdata/record describes how they were recorded.
+// recorded holds the throughput of 400 runs of one experiment. testdata/record describes how the runs were made.
 //
 //go:embed testdata/runs.csv
 var recorded string
 
-// This test assigns 400 recorded runs at random to 20 cells in 10 rounds. At most 10 of 100 such studies raise an
-// alarm.
+// The test assigns 400 recorded runs at random to 20 cells in 10 rounds. All runs are of one experiment, so at most 10
+// of 100 such studies may raise an alarm.
 func TestRelabeledRuns(t *testing.T) {
 	rows, err := csv.NewReader(strings.NewReader(recorded)).ReadAll()
 	if err != nil {

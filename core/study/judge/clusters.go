@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// RunWarnings returns warnings about the runs of a cell, in any order: too few runs, a value that is not finite, or
-// two clusters. About 1 % of cells with plain noise (normal, lognormal or exponential) get a false warning of two
-// clusters.
+// RunWarnings returns warnings about the runs of a cell, given in any order. It warns of too few runs, of a value that
+// is not finite, and of two clusters. About 1 % of cells with plain noise (normal, lognormal or exponential) get a
+// false warning of two clusters.
 func RunWarnings(runs []float64) []string {
 	var warnings []string
 	n := len(runs)
@@ -36,18 +36,18 @@ func RunWarnings(runs []float64) []string {
 	return warnings
 }
 
-// apart returns the evidence that two clusters need. It is chosen so that about 1 % of simulated cells of 4 to 200
-// runs with normal, lognormal or exponential noise exceed it.
+// apart returns the evidence above which RunWarnings reports two clusters. About 1 % of simulated cells of 4 to 200
+// runs with normal, lognormal or exponential noise exceed this threshold.
 func apart(runs int) float64 { return 3 + 20/float64(runs) }
 
-// evenly times the smaller cluster's share is added to the evidence for clusters. It speaks against noise with a tail,
-// which puts few runs into the smaller cluster.
+// evenly is the weight of the smaller cluster's share of the values in the evidence for two clusters. Noise with a long
+// tail puts few runs into the smaller cluster, so its evidence rises little.
 const evenly = 6
 
-// separate finds where values in ascending order fall into two clusters: the first at values, and the rest. Each
-// cluster has at least two values and at least a fifth of all. The evidence is the logarithm of how much more likely
-// two clusters of equal spread are than noise around one value. It is -Inf where no clusters are possible. Values
-// above 0 are compared by their ratios, others by their differences.
+// separate splits values in ascending order into two clusters; the second one begins at index at. Each cluster has at
+// least two values and at least a fifth of all values. The evidence is a logarithm: how much more likely two clusters
+// of equal spread are than noise around one value. The evidence is -Inf if no split is possible. If all values are
+// above 0, separate compares them by ratios, otherwise by differences.
 func separate(sorted []float64) (at int, evidence float64) {
 	n := len(sorted)
 	evidence = math.Inf(-1)
@@ -77,9 +77,9 @@ func separate(sorted []float64) (at int, evidence float64) {
 	return at, evidence
 }
 
-// noiseLikelihood returns the largest log-likelihood of values, in ascending order, under several kinds of noise:
-// normal, exponential to either side, or uniform as on a machine that drifts. If the values are logarithms, it also
-// tries normal and exponential noise of the original values.
+// noiseLikelihood returns the largest log-likelihood of values, in ascending order, under several kinds of noise. It
+// tries normal noise, exponential noise to either side, and uniform noise, as from a machine that drifts. If the values
+// are logarithms, noiseLikelihood also tries normal and exponential noise of the original values.
 func noiseLikelihood(values []float64, logs bool) float64 {
 	n := float64(len(values))
 	low, high := values[0], values[len(values)-1]
@@ -104,12 +104,13 @@ func noiseLikelihood(values []float64, logs bool) float64 {
 	return likely
 }
 
-// normalLikelihood returns the log-likelihood of n values of normal noise with this sum of squared deviations.
+// normalLikelihood returns the log-likelihood of n values under normal noise. squares is the sum of their squared
+// deviations.
 func normalLikelihood(n int, squares float64) float64 {
 	return -float64(n) / 2 * (1 + math.Log(2*math.Pi*squares/float64(n)))
 }
 
-// moments returns the mean and the sum of the squared deviations from it.
+// moments returns the mean of values and the sum of their squared deviations from the mean.
 func moments(values []float64) (mean, squares float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -128,7 +129,7 @@ func logarithms(values []float64) []float64 {
 	return logs
 }
 
-// percent formats the relative change between two values in brackets. It returns "" where Relative gives no change.
+// percent formats the relative change between two values in brackets. It returns "" if Relative gives no percentage.
 func percent(from, to float64) string {
 	change, ok := Relative(from, to)
 	if !ok {

@@ -26,8 +26,8 @@ func clustered(runs []float64) bool {
 	return false
 }
 
-// Noise looks like two clusters in about 1 % of cells, even with a tail, for times and for the rates that follow from
-// them.
+// Plain noise looks like two clusters in about 1 % of cells, even if the noise has a long tail. The test checks times
+// and the rates computed from them.
 func TestClustersAreRare(t *testing.T) {
 	for name, c := range map[string]struct {
 		draw func(r *rand.Rand) float64
@@ -48,7 +48,7 @@ func TestClustersAreRare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cases := fewer(4000, 500)
-			// With fewer cases the share is less certain.
+			// The share of found clusters is less certain with fewer cases.
 			most := c.most + 3*math.Sqrt(c.most/float64(cases)) - 3*math.Sqrt(c.most/4000)
 			for _, n := range []int{4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 100, 200} {
 				random := seeded(uint64(n))
@@ -63,8 +63,8 @@ func TestClustersAreRare(t *testing.T) {
 	}
 }
 
-// Two clusters that are 20 % apart are found at least this often, depending on the noise within each and on the number
-// of runs in the smaller one.
+// The test has a minimum detection rate for two clusters that are 20 % apart. The rate depends on the noise within each
+// cluster and on the number of runs in the smaller one.
 func TestClustersAreFound(t *testing.T) {
 	random := seeded(12)
 	for _, c := range []struct {

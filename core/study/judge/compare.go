@@ -28,10 +28,10 @@ type Runs struct {
 // Apart returns the values as runs that were not made in rounds.
 func Apart(values []float64) Runs { return Runs{Values: values} }
 
-// InRounds reports whether the runs were made in rounds.
+// InRounds reports whether the values were measured in rounds.
 func (r Runs) InRounds() bool { return r.Rounds != nil }
 
-// And joins the runs of two cells that ran the same experiment. The result is in rounds only if both are.
+// And joins the runs of two cells that ran the same experiment. The result is in rounds only if both r and other are.
 func (r Runs) And(other Runs) Runs {
 	switch {
 	case len(r.Values) == 0:
@@ -46,49 +46,49 @@ func (r Runs) And(other Runs) Runs {
 	return both
 }
 
-// Pair holds the old and the new runs of one comparison. Rounds that both sides have are its blocks.
+// Pair holds the old and the new runs of one comparison. Each round that both sides have forms a block.
 type Pair struct{ Old, New Runs }
 
-// Change is the judged change from old runs to new ones. Its changes and floors are relative unless they say
-// otherwise: 0.05 is 5 % more.
+// Change is the judged change from old runs to new ones. Changes and floors are relative unless their comment names a
+// unit: 0.05 is 5 % more.
 type Change struct {
-	// Change is the median of the changes of all rounds. For runs that were not made in rounds it is the change of the
-	// medians. It is NaN if a side has no runs, if a value is not finite, or if only the old median is 0.
+	// Change is the median of the changes of all rounds. Without rounds it is the change between the two medians. It is
+	// NaN if a side has no runs, if a value is not finite, or if only the old median is 0.
 	Change float64
 	// Low and High bound the 95 % confidence interval of Change. They are infinite if there are too few runs.
 	Low, High float64
-	// Difference is the change in the metric's unit. It is set only where a relative change means nothing; see
-	// Relative.
+	// Difference is the change in the metric's unit. It is set only if a relative change means nothing; see Relative.
 	Difference *Difference
-	// Floor is the relative change that this comparison had to exceed. It is the floor of the machine, or of the
-	// comparison's own rounds if that is higher.
+	// Floor is the relative change that this comparison had to exceed: the machine's floor or, if higher, the floor of
+	// the comparison's own rounds.
 	Floor float64
-	// FloorDifference is the floor in the unit of the metric. It is set for comparisons within rounds that set
-	// Difference.
+	// FloorDifference is the floor in the metric's unit. Comparisons within rounds set it whenever they set Difference.
 	FloorDifference float64
 	// Rounds is the number of rounds that were compared, or 0 if the runs were not made in rounds.
 	Rounds int
-	// P is the p-value of this comparison alone. Adjusted is P corrected for all pairs that were compared together.
+	// P is the p-value of this comparison alone. Adjusted is P after the correction for all pairs that were compared
+	// together.
 	P, Adjusted float64
 	Verdict     Verdict
-	// Needed is the number of runs on each side that would prove a change of this size in 4 of 5 studies, if it is
-	// real. Above MostNeeded it is out of reach. It is 0 where the change is proven, where more runs do not help, and
-	// where there is nothing to estimate it from.
+	// Needed is the number of runs on each side that would prove a change of this size in 4 of 5 studies, if the change
+	// is real. A number above MostNeeded is out of reach. Needed is 0 if the change is proven, if more runs would not
+	// help, or if the runs allow no estimate.
 	Needed int
 
 	exceeds bool    // the change is above the floor
 	noise   float64 // standard deviation of the differences within rounds, on the scale of effect
-	effect  float64 // change that is compared with the floor; a difference of logarithms if values are above 0
-	held    float64 // floor on the scale of effect: the larger of given and own
-	given   float64 // floor of the machine
-	own     float64 // floor of the comparison's own rounds
+	// effect is the change that is compared with the floor. It is a difference of logarithms if all values are above 0.
+	effect float64
+	held   float64 // floor on the scale of effect: the larger of given and own
+	given  float64 // floor of the machine
+	own    float64 // floor of the comparison's own rounds
 }
 
 // Proven reports whether the runs prove a change.
 func (c Change) Proven() bool { return c.Verdict != CannotTell }
 
-// Exceeds reports whether the change is above another floor. An increase by a factor counts as much as a decrease by
-// it.
+// Exceeds reports whether the change is above the given floor. An increase by a factor counts as much as a decrease by
+// the same factor.
 func (c Change) Exceeds(floor Floor) bool {
 	if c.Change > -1 {
 		return math.Abs(math.Log1p(c.Change)) > math.Log1p(floor.Change)
@@ -96,8 +96,8 @@ func (c Change) Exceeds(floor Floor) bool {
 	return math.Abs(c.Change) > floor.Change // false for NaN
 }
 
-// Compare judges all pairs together. A change is proven if its p, corrected by Holm's method, is below Alpha, and if
-// it exceeds both the given floor and the floor of its own rounds.
+// Compare judges all pairs together. It corrects each p-value by Holm's method. A change is proven if the corrected p
+// is below Alpha and if the change exceeds both the given floor and the floor of its own rounds.
 func Compare(pairs []Pair, higherIsBetter bool, floor Floor) []Change {
 	return CompareAmong(pairs, len(pairs), higherIsBetter, floor)
 }
@@ -128,8 +128,8 @@ func CompareAmong(pairs []Pair, comparisons int, higherIsBetter bool, floor Floo
 	return changes
 }
 
-// Reversed returns the change from the new runs to the old ones; pair is given in that direction. It keeps p and the
-// floor, and turns the verdict around.
+// Reversed returns the change from the new runs to the old ones. The caller passes pair with its sides already swapped.
+// Reversed keeps p and the floor, and swaps Better and Worse.
 func (c Change) Reversed(pair Pair, floor Floor) Change {
 	back := Compare([]Pair{pair}, true, floor)[0]
 	back.Adjusted, back.Floor, back.Needed, back.Verdict = c.Adjusted, c.Floor, c.Needed, CannotTell
@@ -142,7 +142,7 @@ func (c Change) Reversed(pair Pair, floor Floor) Change {
 	return back
 }
 
-// change judges the pair alone: it sets neither the verdict nor the corrected p.
+// change judges one pair without regard to the others. It sets neither the verdict nor the corrected p.
 func (p Pair) change(ends leftOuts, comparisons int, floor Floor) Change {
 	if !p.judgeable() {
 		return Change{Change: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), P: 1, Floor: floor.Change}
@@ -158,7 +158,8 @@ func (p Pair) apart(ends leftOuts, floor Floor) Change {
 	old, new := p.Old.Values, p.New.Values
 	c := Change{Change: relative(numeral.Median(old), numeral.Median(new)), P: p.mannWhitney(), Floor: floor.Change}
 	c.Low, c.High = p.interval(ends)
-	// The interval is about shifts. The medians of few runs may differ by more than most pairs of runs do.
+	// The interval covers the shift between the two sides. With few runs the change of the medians may lie outside it,
+	// so the interval is widened.
 	if !math.IsNaN(c.Change) {
 		c.Low, c.High = min(c.Low, c.Change), max(c.High, c.Change)
 	}
@@ -180,8 +181,8 @@ func (p Pair) judgeable() bool {
 		numeral.Finite(p.New.Values...)
 }
 
-// holm sets each Adjusted by Holm's method. It multiplies the smallest p of m by m, the next by m-1, and so on. No
-// adjusted value is smaller than the one before it.
+// holm sets each Adjusted by Holm's method: the smallest p of m is multiplied by m, the next by m-1, and so on. Each
+// adjusted value is at least as large as the previous one.
 func holm(changes []Change) {
 	order := make([]int, len(changes))
 	for i := range order {

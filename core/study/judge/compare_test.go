@@ -16,7 +16,7 @@ import (
 
 func newStream(seed uint64) *splitmix.Stream { return splitmix.New(seed, 0) }
 
-// ten returns ten values from from on, in steps of 0.1.
+// ten returns ten values that begin with from and rise in steps of 0.1.
 func ten(from float64) []float64 {
 	runs := make([]float64, 10)
 	for i := range runs {
@@ -97,8 +97,8 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// p equals the share that a count of all divisions of the runs gives: the divisions whose statistic is at least as far
-// from its mean. This includes equal values.
+// The p-value must equal an exact count over all divisions of the runs into two sides. The count takes the divisions
+// whose statistic is at least as far from its mean. The cases include equal values.
 func TestPIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		runs := rapid.SliceOfN(rapid.IntRange(0, 12), 2, 11).Draw(t, "runs")
@@ -112,7 +112,8 @@ func TestPIsExact(t *testing.T) {
 			t.Fatalf("p is %v but by counting %v", got, want)
 		}
 	})
-	// There are 220 ways to place three twos among twelve values, and 4 of them put all on the side of four.
+	// There are 220 ways to place three twos among twelve values. In 4 of them, all twos are among the four values of
+	// one side.
 	ones := slices.Repeat([]float64{1}, 8)
 	for i, p := range []Pair{{Apart(ones), Apart([]float64{1, 2, 2, 2})}, {Apart([]float64{2, 1, 2, 2}), Apart(ones)}} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -123,7 +124,7 @@ func TestPIsExact(t *testing.T) {
 	}
 }
 
-// counted returns the two-sided p-value of dividing the values at index old.
+// counted returns the two-sided p-value if values is divided at index old.
 func counted(values []float64, old int) float64 {
 	off := func(in uint) float64 {
 		u := 0.0
@@ -163,7 +164,7 @@ func TestIntervalAgreesWithP(t *testing.T) {
 	}
 }
 
-// The interval of the change covers the true change as often as it claims, with many runs as well.
+// The interval of the change covers the true change as often as it claims, even with many runs.
 func TestIntervalOfChangeHolds(t *testing.T) {
 	random := seeded(7)
 	for _, n := range []int{4, 10, 60} {
@@ -197,8 +198,8 @@ func TestFewestRuns(t *testing.T) {
 			}
 		})
 	}
-	// Needed is no larger than the number of runs that a plan demands. If the baseline has twice the runs, the other
-	// cells need fewer.
+	// Needed is at most the number of runs that a plan demands. If the baseline has twice the runs, the other cells
+	// need fewer runs.
 	pair := func(old, new int) []Pair {
 		return slices.Repeat([]Pair{{Apart(ten(100)[:old]), Apart(ten(200)[:new])}}, 3)
 	}
@@ -235,8 +236,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// RunsFor returns about the textbook's number for two samples of normal noise, 16 (noise/change)², and more for more
-// comparisons.
+// RunsFor returns about the textbook's number for two samples of normal noise, 16 (noise/change)². It returns more for
+// more comparisons.
 func TestRunsFor(t *testing.T) {
 	same := normal(seeded(9), 2000)
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// Drift describes how the rounds of a sweep differ, over all cells.
+// Drift describes how much the rounds of a sweep differ, over all cells.
 type Drift struct {
 	// Least and Most are the rounds with the smallest and the largest values.
 	Least, Most int
@@ -23,10 +23,12 @@ type Drift struct {
 // drifted is the p-value below which rounds count as different.
 const drifted = 0.01
 
-// DriftOf reports how rounds differ. It uses the cells that were made in rounds and whose values are all above 0; they
-// may lack rounds. ok is false if the rounds differ by no more than noise, or if there are too few cells or rounds.
+// DriftOf reports how rounds differ. It uses the cells that were made in rounds and whose values are all above 0; a
+// cell may lack some rounds. ok is false if the rounds differ by no more than noise, or if there are too few cells or
+// rounds.
 //
-// The test is Friedman's: each cell ranks its rounds, and on a machine that drifts these rankings resemble each other.
+// DriftOf uses Friedman's test: each cell ranks its rounds, and on a machine that drifts these rankings resemble each
+// other.
 func DriftOf(cells []Runs) (drift Drift, ok bool) {
 	rounds, rows := rowsOf(cells)
 	if len(rows) < 2 || len(rounds) < 3 || !resembleEachOther(len(rounds), rows) {
@@ -46,15 +48,15 @@ func DriftOf(cells []Runs) (drift Drift, ok bool) {
 	return Drift{rounds[least], rounds[most], math.Expm1(levels[most] - levels[least]), p < drifted}, least != most
 }
 
-// present holds the values of a cell and, for each, the index of its round among the compared rounds.
+// present holds the values of a cell. rounds holds, for each value, the index of its round among the compared rounds.
 type present struct {
 	rounds []int
 	values []float64
 }
 
-// rowsOf returns the rounds to compare, and a row of logarithms for each cell. It leaves out cells that lack most
-// rounds, cells with values that have no logarithm, and rounds that half of the remaining cells lack. Any two rounds
-// therefore have a cell in common.
+// rowsOf returns the rounds to compare, and a row of logarithms for each cell. It drops cells that lack most rounds and
+// cells with values that have no logarithm. It then drops rounds that half of the remaining cells lack, so any two
+// remaining rounds have a cell in common.
 func rowsOf(cells []Runs) (rounds []int, rows []present) {
 	var all []map[int][]float64
 	most := 0
@@ -88,11 +90,12 @@ func rowsOf(cells []Runs) (rounds []int, rows []present) {
 	return rounds, rows
 }
 
-// polishes is how often levelsOf repeats its medians. The levels hardly change after a few passes.
+// polishes is the number of passes in levelsOf. The levels hardly change after a few passes.
 const polishes = 10
 
-// levelsOf returns for each round how far cells are above their usual value. It alternates between the medians of
-// cells and of rounds, so a cell that lacks the fastest rounds does not count as a slow one.
+// levelsOf returns, for each round, how far its values lie above the usual values of their cells. It alternates between
+// the medians of cells and the medians of rounds. A cell that lacks the fastest rounds is therefore not mistaken for a
+// slow cell.
 func levelsOf(rounds int, rows []present) []float64 {
 	levels := make([]float64, rounds)
 	for range polishes {
@@ -117,7 +120,7 @@ func levelsOf(rounds int, rows []present) []float64 {
 const orders = 2000
 
 // resembleEachOther reports whether the cells' rankings of the rounds agree more than random rankings do, with p below
-// drifted. It draws rankings because the usual approximate distributions do not hold for few cells.
+// drifted. It compares them with random rankings because the usual approximations do not hold for few cells.
 func resembleEachOther(rounds int, rows []present) bool {
 	ranks := make([]present, len(rows))
 	for i, of := range rows {

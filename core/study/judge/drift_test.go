@@ -9,7 +9,7 @@ import (
 )
 
 func TestDriftOf(t *testing.T) {
-	// The cells are 1, 2, 3 and 4 times as fast. The rounds differ by the same factors in all of them.
+	// The four cells are 1, 2, 3 and 4 times as fast. Each round changes all cells by the same factor.
 	cells := func(rounds ...float64) []Runs {
 		out := make([]Runs, 4)
 		for i := range out {
@@ -56,8 +56,8 @@ func TestDriftOf(t *testing.T) {
 	}
 }
 
-// DriftOf reports drift for at most 1 % of sweeps on a steady machine. It reports drift for nearly all sweeps whose
-// rounds differ by five times the noise.
+// DriftOf reports drift for at most 1 % of sweeps on a steady machine. If the rounds differ by five times the noise,
+// DriftOf reports drift for nearly all sweeps.
 func TestDriftIsRareAndFound(t *testing.T) {
 	studies := fewer(1000, 200)
 	limit := 0.01 + 3*math.Sqrt(0.01/float64(studies))
@@ -83,7 +83,7 @@ func TestDriftIsRareAndFound(t *testing.T) {
 	}
 }
 
-// Failed runs neither hide drift nor simulate it, whichever runs fail.
+// Failed runs neither hide a drift nor cause a false one, whichever runs fail.
 func TestDriftWithFailures(t *testing.T) {
 	studies := fewer(1000, 200)
 	limit := 0.01 + 3*math.Sqrt(0.01/float64(studies))

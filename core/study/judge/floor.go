@@ -15,25 +15,26 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// Floor is the noise floor of a machine. A smaller change is never believed.
+// Floor is the noise floor of a machine. psbench never reports a smaller change as proven.
 type Floor struct {
-	// Change is relative: 0.01 is 1 % more, or a decrease by the same factor.
+	// Change is relative: 0.01 means an increase of 1 %, or a decrease by the same factor.
 	Change float64
-	// Runs is the number of runs on each side of the measurement of the floor. More runs would lower the floor. 0
-	// marks a floor that more runs do not lower, such as the floor between sessions.
+	// Runs is the number of runs on each side when the floor was measured. More runs would lower the floor. Runs is 0
+	// if more runs do not lower the floor, as for the floor between sessions.
 	Runs int
 }
 
 // splits is how often FloorOf splits the A runs.
 const splits = 10_000
 
-// fewestA is the number of A runs that a floor needs: two for each of two medians.
+// fewestA is the number of A runs that a floor needs: two runs for each of the two medians.
 const fewestA = 4
 
-// FloorOf returns the noise floor of runs that were not made in rounds. The runs are those of the baseline and of its
-// A/A cell together, in any order. It splits them into random halves 10,000 times; the floor is the 95th percentile of
-// the absolute change between the medians of the halves. The same runs and seed give the same floor. It returns an
-// error for fewer than 4 runs, for values that are not finite, and for medians that allow no relative change.
+// FloorOf returns the noise floor of runs that were not made in rounds. a holds the runs of the baseline and its A/A
+// cell together, in any order. FloorOf splits the runs into random halves 10,000 times. The floor is the 95th
+// percentile of the absolute change between the medians of the two halves. The same runs and seed always give the same
+// floor. FloorOf returns an error for fewer than 4 runs, for values that are not finite, and for medians that allow no
+// relative change.
 func FloorOf(a []float64, seed uint64) (Floor, error) {
 	switch {
 	case len(a) < fewestA:
@@ -63,7 +64,7 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 				fmt.Errorf("the noise floor is relative to the median, but half of the %d runs of the baseline and its A/A cell may have the median %s, and the other half %s",
 					len(a), screen.Number(min(from, to)), screen.Number(max(from, to)))
 		case from > 0 && to > 0:
-			change = max(from, to)/min(from, to) - 1 // the same whichever half comes first
+			change = max(from, to)/min(from, to) - 1 // the same in both directions
 		}
 		changes[i] = change
 	}
@@ -73,8 +74,8 @@ func FloorOf(a []float64, seed uint64) (Floor, error) {
 
 // FloorOfRounds returns the noise floor of a baseline and its A/A cell that were made in the same rounds. Within a
 // round the two differ by noise alone, so the sign of each difference is random. The floor is the 95th percentile of
-// the absolute median difference under random signs. The same runs give the same floor. It returns an error for fewer
-// than FewestRounds common rounds, for values that are not finite, and for a median of 0.
+// the absolute median difference under random signs. The same runs always give the same floor. FloorOfRounds returns an
+// error for fewer than FewestRounds common rounds, for values that are not finite, and for a median of 0.
 func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	p := Pair{baseline, again}
 	if len(baseline.Values) == 0 || len(again.Values) == 0 {
@@ -108,13 +109,13 @@ func FloorOfRounds(baseline, again Runs) (Floor, error) {
 	return Floor{by / center, len(d)}, nil
 }
 
-// ownAlpha is the chance that noise exceeds the floors of the comparisons' own rounds, over all comparisons. It is
-// below Alpha because of cells with skewed noise: their mean differs from their median, so Student's test alone would
-// find a change.
+// ownAlpha is the chance, over all comparisons, that noise exceeds the floor of a comparison's own rounds. It is below
+// Alpha because of cells with skewed noise. In such a cell the mean differs from the median, so Student's test alone
+// would find a change.
 const ownAlpha = 0.03
 
-// ownFloor returns the noise floor of one comparison, from the scatter of its differences around their median. It is
-// above the floor of the machine where a side is noisier than the baseline.
+// ownFloor returns the noise floor of one comparison, computed from the scatter of its differences around their median.
+// It exceeds the machine's floor if a side is noisier than the baseline.
 func ownFloor(d []float64, comparisons int) float64 {
 	center := numeral.Median(d)
 	off := make([]float64, len(d))
@@ -124,8 +125,9 @@ func ownFloor(d []float64, comparisons int) float64 {
 	return flipped(off, ownAlpha/float64(comparisons))
 }
 
-// flipped returns the size that the absolute median of d, with random signs, exceeds with probability alpha at most.
-// It is exact: it weighs each possible median by its probability and draws nothing.
+// flipped gives the values of d random signs. It returns the size that the absolute median exceeds with probability
+// alpha at most. The result is exact because flipped weighs each possible median by its probability and draws no random
+// numbers.
 func flipped(d []float64, alpha float64) float64 {
 	sizes := make([]float64, len(d))
 	for i, v := range d {
@@ -146,9 +148,9 @@ func flipped(d []float64, alpha float64) float64 {
 // middle is a possible absolute median and its probability.
 type middle struct{ size, chance float64 }
 
-// middlesOf returns the possible absolute medians of sizes, in ascending order, under random signs. A median above 0
-// is one size, or the mean of two. As many larger sizes must be positive as values lie above a median. Each median
-// stands for its negative too, so its probability is doubled.
+// middlesOf returns the possible absolute medians of sizes under random signs, in ascending order. A positive median is
+// one of the sizes, or the mean of two. The number of larger sizes with a positive sign must equal the number of values
+// above a median. Each median also stands for its negative, so its probability is doubled.
 func middlesOf(sizes []float64) []middle {
 	n := len(sizes)
 	above := (n - 1) / 2 // number of values above the middle one or two
@@ -163,7 +165,7 @@ func middlesOf(sizes []float64) []middle {
 			out = append(out, middle{sizes[upper], chance})
 			continue
 		}
-		// The sizes between lower and upper must be negative; otherwise they would lie between the two in order.
+		// All sizes between lower and upper must be negative. A positive one would lie between the two in order.
 		for lower := upper - 1; lower >= 0 && upper-lower <= 60; lower-- {
 			chance /= 2
 			out = append(out, middle{(sizes[lower] + sizes[upper]) / 2, chance})
@@ -175,8 +177,8 @@ func middlesOf(sizes []float64) []middle {
 	return out
 }
 
-// split divides sorted values into random halves. Both halves stay sorted: each value in turn goes left with a
-// probability equal to the share of free places there.
+// split divides sorted values at random into two halves, both in order. Each value goes left with a probability equal
+// to the left half's share of the free places.
 func split(random *splitmix.Stream, sorted, left, right []float64) (l, r []float64) {
 	half := len(sorted) / 2
 	for i, v := range sorted {
@@ -190,9 +192,9 @@ func split(random *splitmix.Stream, sorted, left, right []float64) (l, r []float
 }
 
 // SessionFloor returns the floor of changes between runs of different sessions. It takes the medians of at least two
-// sessions of the same experiment. In 95 of 100 cases the change between two further sessions stays below it, by
-// Student's distribution. It returns an error for fewer than two sessions and for medians that allow no relative
-// change.
+// sessions of the same experiment. By Student's distribution, the change between two further sessions stays below this
+// floor in 95 of 100 cases. SessionFloor returns an error for fewer than two sessions and for medians that allow no
+// relative change.
 func SessionFloor(medians []float64) (Floor, error) {
 	n := len(medians)
 	if n < 2 {

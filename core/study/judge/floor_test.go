@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// The numbers come from a Python program that tries all signs.
+// A Python program that tries all signs computed the expected numbers.
 func TestFloorOfRounds(t *testing.T) {
 	baseline, again := []float64{100, 90, 120, 105, 99, 110, 101}, []float64{102, 93, 118, 105.5, 96, 113, 103}
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestFloorOfRounds(t *testing.T) {
 	}
 }
 
-// The floor of a machine depends on its noise alone, however much the machine drifts.
+// The floor of a machine depends on its noise alone. Drift does not change it.
 func TestDriftIsNoNoise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(FewestRounds, 12).Draw(t, "rounds")
@@ -80,7 +80,7 @@ func TestDriftIsNoNoise(t *testing.T) {
 	})
 }
 
-// flipped agrees with trying all signs.
+// flipped gives the same result as a trial of all signs.
 func TestFlippedIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(-9, 9), rapid.SampledFrom([]float64{0, 1, -1, 2})), 1,
@@ -117,8 +117,8 @@ func TestFlippedIsExact(t *testing.T) {
 	}
 }
 
-// The median difference between two more cells of the same experiment stays below the floor in about 95 of 100 cases.
-// The share is lower if the floor comes from few rounds.
+// If two further cells run the same experiment, the median difference between them stays below the floor in about 95 of
+// 100 cases. The share is lower if the floor comes from few rounds.
 func TestFloorOfRoundsHolds(t *testing.T) {
 	random := seeded(12)
 	for _, n := range []int{6, 10, 30} {

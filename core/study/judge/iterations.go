@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Thresholds for warnings about the iterations of a run. Of runs whose iterations are independent noise of one
-// distribution, whatever it is, at most 1 % get a warning.
+// Thresholds for warnings about the iterations of a run. If the iterations are independent noise of any one
+// distribution, at most 1 % of runs get a warning.
 const (
 	fewestIterations = 20
 	mostBlocks       = 40
@@ -20,15 +20,15 @@ const (
 	resembling       = 0.003   // p-value of a resemblance
 )
 
-// IterationWarnings returns warnings about iterations that are no sample of one distribution: a trend, a step, or
-// iterations that depend on the one before. The durations are in ms and in the order of time, for one trainer, or for
-// all trainers with one value per iteration. Runs of fewer than 20 iterations get no warning.
+// IterationWarnings warns of iterations that are not a sample of one distribution: a trend, a step, or iterations that
+// depend on the previous one. durations are in ms and in order of time. They belong to one trainer, or hold one value
+// per iteration for all trainers. Runs of fewer than 20 iterations get no warning.
 func IterationWarnings(durations []float64) []string {
 	if len(durations) < fewestIterations || !numeral.Finite(durations...) {
 		return nil
 	}
 	if w := drift(durations); w != "" {
-		return []string{w} // a drift makes neighbours resemble each other as well
+		return []string{w} // drift also makes neighbours resemble each other
 	}
 	least := max(leastResemblance, z(1-resembling/2)/math.Sqrt(float64(len(durations)-1)))
 	if r := resemblance(durations); math.Abs(r) > least {
@@ -40,7 +40,7 @@ func IterationWarnings(durations []float64) []string {
 	return nil
 }
 
-// drift describes the trend or the step within durations, whichever fits better. It returns "" if there is neither.
+// drift describes the trend or the step within durations, whichever fits better. It returns "" if it finds neither.
 func drift(durations []float64) string {
 	blocks := blocksOf(durations)
 	at, offStep := stepOf(blocks)
@@ -65,8 +65,8 @@ func drift(durations []float64) string {
 	return ""
 }
 
-// trendText describes a trend by the medians of both halves, which were measured. The ends of the fitted line are
-// extrapolated and may lie below 0.
+// trendText describes a trend by the measured medians of both halves. It does not use the ends of the fitted line: they
+// are extrapolated and may lie below 0.
 func trendText(durations []float64, trend float64) string {
 	half := len(durations) / 2
 	first, second := numeral.Median(durations[:half]), numeral.Median(durations[half:])
@@ -81,7 +81,7 @@ func trendText(durations []float64, trend float64) string {
 		len(durations), lengths(first, second))
 }
 
-// lengths describes the change from one duration to another in words: " 5.0 % more than", " 3 ms instead of 0 ms".
+// lengths describes the change from one duration to another, e.g. " 5.0 % more than" or " 3 ms instead of 0 ms".
 func lengths(from, to float64) string {
 	change, ok := Relative(from, to)
 	switch {
@@ -104,8 +104,8 @@ func blocksOf(durations []float64) []float64 {
 	return blocks
 }
 
-// stepOf finds the step that fits at least two values best. The step lies before index at. off is the sum of the
-// values' distances from it.
+// stepOf finds the best-fitting step within two or more values. The step lies before index at. off is the sum of the
+// values' distances from the step.
 func stepOf(values []float64) (at int, off float64) {
 	off = math.Inf(1)
 	for i := 1; i < len(values); i++ {
@@ -132,7 +132,8 @@ func offLine(values []float64, slope, center float64) (off float64) {
 	return off
 }
 
-// pettitt returns the p-value of Pettitt's test for a step in values. Its error is on the high side.
+// pettitt returns the p-value of Pettitt's test for a step in values. The p-value is approximate; its error is on the
+// high side.
 func pettitt(values []float64) float64 {
 	largest, u := 0.0, 0.0
 	for _, v := range values {
@@ -145,7 +146,7 @@ func pettitt(values []float64) float64 {
 	return min(1, 2*math.Exp(-6*largest*largest/(n*n*n+n*n)))
 }
 
-// kendall returns the Theil-Sen slope of values, and the p-value of a trend by the Mann-Kendall test.
+// kendall returns the Theil-Sen slope of values, and the trend's p-value by the Mann-Kendall test.
 func kendall(values []float64) (slope, p float64) {
 	n := float64(len(values))
 	var slopes []float64
@@ -160,8 +161,9 @@ func kendall(values []float64) (slope, p float64) {
 	return numeral.Median(slopes), 2 * distuv.UnitNormal.Survival(max(0, math.Abs(s)-1)/deviation)
 }
 
-// resemblance returns the correlation between neighbours of lying above or below the median: 1 if all stay on their
-// side, -1 if they alternate. An outlier has no more weight than any other value.
+// resemblance returns the correlation of neighbouring durations, counting only whether each lies above or below the
+// median. It is 1 if all stay on their side and -1 if they alternate. An outlier has no more weight than any other
+// value.
 func resemblance(durations []float64) float64 {
 	center := numeral.Median(durations)
 	sum, last := 0.0, 0.0

@@ -1,6 +1,6 @@
-// Package judge judges what runs prove. Its unit is the run, which has one value, such as its throughput. All
-// functions are pure: they leave their arguments unchanged, and draw random numbers only from a seed.
-// docs/statistics.md explains the method behind each number.
+// Package judge judges what runs prove. Its unit is the run, which has one value, such as its throughput. All functions
+// are pure: they leave their arguments unchanged and draw random numbers only from a seed. docs/statistics.md explains
+// the method behind each number.
 package judge
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Alpha is the accepted chance of a false proof, over all comparisons that are judged together.
+// Alpha is the accepted chance of a false proof over all comparisons of one judgement.
 const Alpha = 0.05
 
 // IntervalRuns is the number of runs that a 95 % confidence interval of the median needs.
@@ -25,14 +25,14 @@ type Estimate struct {
 	Median float64
 	// Low and High bound the confidence interval of the median. Both are Median if there is no interval.
 	Low, High float64
-	// Confidence is the confidence level of the interval, 0.95 or a bit more; 0 if there is no interval.
+	// Confidence is the confidence level of the interval: 0.95 or slightly more, or 0 if there is no interval.
 	Confidence float64
-	// Spread is the sample standard deviation of all runs, relative to the median. It is 0 for fewer than two runs and
+	// Spread is the sample standard deviation of all runs divided by the median. It is 0 for fewer than two runs and
 	// for a median of 0.
 	Spread float64
 	// Deviation is the sample standard deviation in the unit of the runs.
 	Deviation float64
-	// HasInterval is true from IntervalRuns runs on.
+	// HasInterval is true for at least IntervalRuns runs.
 	HasInterval bool
 }
 
@@ -57,12 +57,12 @@ func Of(runs []float64) Estimate {
 	return e
 }
 
-// SpreadIsShare reports whether the relative spread is meaningful: the median is above 0 and not below the standard
-// deviation.
+// SpreadIsShare reports whether the relative spread is meaningful: the median is above 0 and at least as large as the
+// standard deviation.
 func (e Estimate) SpreadIsShare() bool { return e.Median > 0 && e.Spread <= 1 }
 
-// PercentileSamples returns the number of samples that percentile p, from 0 to 100, needs: enough that one lies beyond
-// it on average. That is 100 for p99 and 20 for p95.
+// PercentileSamples returns the number of samples that percentile p, from 0 to 100, needs. On average at least one
+// sample then lies beyond the percentile. p99 needs 100 samples and p95 needs 20.
 func PercentileSamples(p float64) int {
 	beyond := min(p, 100-p) / 100
 	if beyond <= 0 {
@@ -71,8 +71,8 @@ func PercentileSamples(p float64) int {
 	return int(math.Ceil(1/beyond - 1e-9))
 }
 
-// Percentile returns the smallest of the values, in any order, that p percent of them do not exceed. With fewer than
-// PercentileSamples values, or if one is not finite, it returns 0 and false.
+// Percentile returns the p-th percentile of values, in any order: the smallest value that is at least as large as p
+// percent of them. It returns 0 and false if a value is not finite or if there are fewer than PercentileSamples values.
 func Percentile(values []float64, p float64) (value float64, ok bool) {
 	if len(values) < PercentileSamples(p) || !numeral.Finite(values...) {
 		return 0, false
@@ -85,8 +85,8 @@ func sample(values []float64) *benchmath.Sample {
 	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
-// relative returns the change between two values as a share of the first. It is 0 between two zeros, and NaN from zero
-// to any other value.
+// relative returns the change between two values as a share of the first. It is 0 if both are 0, and NaN if only the
+// first is 0.
 func relative(from, to float64) float64 {
 	if from == to {
 		return 0

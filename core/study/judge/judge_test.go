@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// near compares numbers that tests give rounded.
+// near compares results with expected numbers that are rounded.
 var near = cmp.Options{cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-3, 1e-12), cmpopts.IgnoreUnexported(Change{})}
 
 // normal returns n values around 100 with noise of 1 %.
@@ -122,7 +122,7 @@ func TestPercentile(t *testing.T) {
 }
 
 func TestFloor(t *testing.T) {
-	// Four runs split into two pairs in three ways, with a third of the splits each. The medians are 100 and 102, 101
+	// Four runs can be split into two pairs in three ways, which are equally likely. The medians are 100 and 102, 101
 	// and 101, and again 100 and 102.
 	floor, err := FloorOf([]float64{103, 99, 101, 101}, 1)
 	if err != nil || floor.Runs != 2 || math.Abs(floor.Change-0.02) > 1e-12 {
@@ -160,8 +160,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// The change between the medians of two more cells of the same experiment stays below the floor in 85 to 95 of 100
-// cases. The share is lower if the floor comes from few runs, because their medians take few values.
+// If two further cells run the same experiment, the change between their medians stays below the floor in 85 to 95 of
+// 100 cases. The share is lower if the floor comes from few runs, because medians of few runs take few values.
 func TestFloorHolds(t *testing.T) {
 	random := seeded(3)
 	for _, n := range []int{5, 10, 30} {
@@ -218,7 +218,7 @@ func TestSessionFloorHolds(t *testing.T) {
 	}
 }
 
-// A floor must take less than 50 ms. With 20 runs it takes about 2 ms.
+// FloorOf must take less than 50 ms. With 20 runs it takes about 2 ms.
 func BenchmarkFloor(b *testing.B) {
 	for b.Loop() {
 		if _, err := FloorOf(floorRuns, 1); err != nil {
@@ -229,7 +229,7 @@ func BenchmarkFloor(b *testing.B) {
 
 var floorRuns = normal(seeded(5), 20)
 
-// Each half has half of the values in ascending order, and together they have all.
+// Each half holds half of the values in ascending order. Together the halves hold all values.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sorted := slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Float64Range(-9, 9), 2, 30).Draw(t, "values")))

@@ -14,11 +14,11 @@ import (
 // MostNeeded is the largest number of runs that is still practical. A change that needs more is out of reach.
 const MostNeeded = 1000
 
-// power is the share of studies in which the needed number of runs proves the change.
+// power is the share of studies in which the needed number of runs proves a real change.
 const power = 0.8
 
-// SmallestP returns the smallest p-value that this many old and new runs can have. They reach it if their values do
-// not overlap.
+// SmallestP returns the smallest possible p-value for the given numbers of old and new runs. The runs reach it if the
+// values of the two sides do not overlap.
 func SmallestP(old, new int) float64 {
 	if old < 1 || new < 1 {
 		return 1
@@ -26,13 +26,13 @@ func SmallestP(old, new int) float64 {
 	return min(1, 2*math.Exp(-combin.LogGeneralizedBinomial(float64(old+new), float64(old))))
 }
 
-// Provable reports whether this many old and new runs can prove any change among this many comparisons.
+// Provable reports whether the given numbers of old and new runs can prove any change among this many comparisons.
 func Provable(old, new, comparisons int) bool {
 	return SmallestP(old, new)*float64(max(1, comparisons)) < Alpha
 }
 
 // FewestRuns returns the number of runs that each cell needs to prove any change, for this many comparisons with the
-// baseline. again means that the baseline has an A/A cell, and so twice the runs.
+// baseline. again means that the baseline has an A/A cell and therefore twice the runs.
 func FewestRuns(comparisons int, again bool) int {
 	for n := 1; ; n++ {
 		old := n
@@ -45,9 +45,9 @@ func FewestRuns(comparisons int, again bool) int {
 	}
 }
 
-// Fewest returns the number of runs that each cell of a sweep needs, for this many comparisons within rounds. It is
-// enough to find a change of five times the noise of a round in 4 of 5 studies. Student's test demands large values
-// from few rounds, and larger ones if more comparisons are made together.
+// Fewest returns the number of runs that each cell of a sweep needs, for this many comparisons within rounds. This
+// number finds a change of five times the noise of a round in 4 of 5 studies. Student's test needs larger changes if
+// there are few rounds or many comparisons.
 func Fewest(comparisons int) int {
 	for n := FewestRounds; ; n++ {
 		rounds := float64(n)
@@ -60,8 +60,8 @@ func Fewest(comparisons int) int {
 	}
 }
 
-// Provable reports whether the pair can prove any change among this many comparisons. It also returns the number of
-// runs of each side that easily could.
+// Provable reports whether the pair can prove any change among this many comparisons. fewest is the number of runs per
+// side with which the pair could easily prove one.
 func (p Pair) Provable(comparisons int) (ok bool, fewest int) {
 	if p.Old.InRounds() && p.New.InRounds() {
 		fewest = Fewest(comparisons)
@@ -72,8 +72,8 @@ func (p Pair) Provable(comparisons int) (ok bool, fewest int) {
 }
 
 // RunsFor returns the number of runs on each side that prove a relative change in 4 of 5 studies with this many
-// comparisons. same holds runs of one experiment and shows the noise. Above MostNeeded the change is out of reach. The
-// result is 0 if the change is below a floor that more runs do not lower.
+// comparisons. same holds runs of one experiment, from which RunsFor estimates the noise. A result above MostNeeded is
+// out of reach. The result is 0 if the change is below a floor that more runs do not lower.
 func RunsFor(change float64, same []float64, comparisons int, floor Floor) int {
 	if floor.Runs == 0 && change <= floor.Change {
 		return 0
@@ -81,8 +81,8 @@ func RunsFor(change float64, same []float64, comparisons int, floor Floor) int {
 	return runsFor(change, Pair{Old: Apart(same)}.noise(), max(1, comparisons), floor, false)
 }
 
-// needed returns the number of runs on each side that would prove a change as large as c, if it is real. fewest
-// returns the smallest number of rounds that can do so.
+// needed returns the number of runs on each side that would prove a change as large as c, if c is real. fewest returns
+// the smallest number of rounds that can prove a change.
 func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) int {
 	delta := math.Abs(c.effect)
 	switch {
@@ -98,9 +98,9 @@ func (p Pair) needed(c Change, comparisons int, fewest func() int, floor Floor) 
 		Again(len(p.Old.Values), len(p.New.Values))), have+1)
 }
 
-// roundsFor returns the number of rounds that prove a difference delta with power. It is the sample size of Student's
-// test with Guenther's correction. Floors fall with the square root of the rounds, except one that more runs do not
-// lower. If all rounds have the same difference, chance depends on their number alone.
+// roundsFor returns the number of rounds that prove a difference delta with probability power. It is the sample size of
+// Student's test with Guenther's correction. Floors fall with the square root of the rounds, unless more runs do not
+// lower them. If all rounds have the same difference, the p-value depends only on the number of rounds.
 func roundsFor(delta float64, c Change, comparisons int, floor Floor) int {
 	test := z(1 - Alpha/float64(comparisons)/2)
 	sigmas := (test + z(power)) * c.noise / delta
@@ -119,13 +119,13 @@ func roundsFor(delta float64, c Change, comparisons int, floor Floor) int {
 	return int(min(math.Ceil(rounds), MostNeeded+1))
 }
 
-// Again reports whether one of the sides has twice the runs of the other or more, as a baseline with an A/A cell has.
+// Again reports whether one side has at least twice the runs of the other. A baseline with an A/A cell has.
 func Again(old, new int) bool { return max(old, new) >= 2*min(old, new) }
 
-// runsFor returns the number of runs on each side that prove a change delta with power. For the test, it takes the
-// sample size of normal noise with Guenther's correction for few runs, divided by 3/pi, the efficiency of the
-// Mann-Whitney test. The floor falls with the square root of the runs, and the change must exceed it with the same
-// power. If one side runs again, fewer runs can prove a change.
+// runsFor returns the number of runs on each side that prove a change delta with probability power. It starts from the
+// sample size for normal noise, with Guenther's correction for few runs. It divides this size by 3/pi, the efficiency
+// of the Mann-Whitney test. The floor falls with the square root of the runs, and the change must exceed the floor with
+// the same probability. If one side has twice the runs, fewer runs can prove a change.
 func runsFor(delta, noise float64, comparisons int, floor Floor, again bool) int {
 	test := z(1 - Alpha/float64(comparisons)/2)
 	sigmas := (test + z(power)) * noise / delta
@@ -137,8 +137,8 @@ func runsFor(delta, noise float64, comparisons int, floor Floor, again bool) int
 	return max(int(min(math.Ceil(runs), MostNeeded+1)), FewestRuns(comparisons, again))
 }
 
-// noise returns the standard deviation of each side's runs relative to their median. It is derived from the median
-// absolute deviation as for normal noise: a few slow runs hardly affect the test either.
+// noise returns the relative standard deviation of the runs around their side's median. It comes from the median
+// absolute deviation, as for normal noise. A few slow runs therefore hardly affect it, as they hardly affect the test.
 func (p Pair) noise() float64 {
 	var deviations, all []float64
 	for _, side := range [][]float64{p.Old.Values, p.New.Values} {

@@ -25,7 +25,7 @@ func TestFewest(t *testing.T) {
 		fewest      int
 	}{
 		{Pair{base, inRounds(1, 2, 3, 4, 5, 6)}, 20, true, 6},
-		{Pair{base, inRounds(1, 2, 3, 4, 5)}, 20, true, 6}, // provable, but not easily
+		{Pair{base, inRounds(1, 2, 3, 4, 5)}, 20, true, 6}, // provable, but only by large changes
 		{Pair{base, inRounds(1, 2, 3)}, 20, false, 6},
 		{Pair{base, inRounds(1, 2, 3, 4)}, 1, true, 4},
 		{Pair{base, Runs{Rounds: []int{}}}, 1, false, 4},
@@ -42,7 +42,7 @@ func TestFewest(t *testing.T) {
 	}
 }
 
-// Fewest rounds are enough to find a change of five times the noise of a round in most studies.
+// A study of Fewest rounds usually finds a change of five times the noise of a round.
 func TestFewestFind(t *testing.T) {
 	for _, comparisons := range []int{1, 5, 20} {
 		t.Run(fmt.Sprint(comparisons), func(t *testing.T) {
@@ -56,12 +56,12 @@ func TestFewestFind(t *testing.T) {
 	}
 }
 
-// roundNoise is the deviation of the difference within a round between one run with 1 % of noise and two runs of the
-// baseline.
+// roundNoise is the standard deviation of the difference within a round between one run and two runs of the baseline.
+// Each run has 1 % of noise.
 var roundNoise = 0.01 * math.Sqrt(1.5)
 
-// found returns the share of studies of n rounds that prove a change of the last cell. delta is the change as a
-// logarithm.
+// found returns the share of studies of n rounds that prove a change of the last cell. delta is the logarithm of the
+// change.
 func found(t *testing.T, n, comparisons int, delta float64, studies int) float64 {
 	t.Helper()
 	random := seeded(uint64(1000*n + comparisons))
@@ -93,7 +93,7 @@ func TestNeededRounds(t *testing.T) {
 	}
 }
 
-// A floor hides smaller changes. It falls as rounds are added, except for the floor between sessions.
+// A floor hides smaller changes. Every floor falls with more rounds, except the floor between sessions.
 func TestNeededAboveFloor(t *testing.T) {
 	c := Change{effect: 0.02, noise: 0.001, given: 0.03, own: 0.001, held: 0.03, Rounds: 6}
 	p := Pair{inRounds(1, 2), inRounds(1, 2)}
@@ -105,7 +105,7 @@ func TestNeededAboveFloor(t *testing.T) {
 			}
 		})
 	}
-	// Here the floor of its own rounds hides the change. That floor always falls with more rounds.
+	// Here the floor of the comparison's own rounds hides the change. Such a floor always falls with more rounds.
 	c.given, c.own = 0.001, 0.03
 	if got := p.needed(c, 1, few, Floor{0.001, 0}); got != 27 {
 		t.Errorf("above its own floor %d rounds are needed", got)

@@ -7,16 +7,16 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// mostCounted is the number of runs of both sides up to which mannWhitney is exact.
+// mostCounted is the largest number of runs, both sides together, for which mannWhitney is exact.
 const mostCounted = 60
 
-// mannWhitney returns the two-sided p-value of the Mann-Whitney test: the share, among all ways to call so many of the
-// values old, in which the statistic is at least as far from its mean. Up to mostCounted runs it is exact, even with
-// equal values.
+// mannWhitney returns the two-sided p-value of the Mann-Whitney test. It looks at all ways to divide the values into
+// old and new ones. The p-value is the share of divisions whose statistic is at least as far from its mean. Up to
+// mostCounted runs the p-value is exact, even with equal values.
 func (p Pair) mannWhitney() float64 {
 	old, new := p.Old.Values, p.New.Values
 	if len(old)+len(new) > mostCounted {
-		// With equal values and sides of different size, the library may take the lower tail where it needs the upper
+		// If values are equal and the sides differ in size, the library may take the lower tail instead of the upper
 		// one.
 		up := benchmath.AssumeNothing.Compare(sample(old), sample(new)).P
 		down := benchmath.AssumeNothing.Compare(sample(negated(old)), sample(negated(new))).P
@@ -24,7 +24,7 @@ func (p Pair) mannWhitney() float64 {
 	}
 	groups, is := tied(old, new)
 	ways := rankSums(groups, len(new))
-	// Twice a sum of ranks is a whole number, and so is twice its mean.
+	// Twice a sum of ranks is a whole number. Twice its mean is a whole number too.
 	mean := len(new) * (len(old) + len(new) + 1)
 	far, all := 0.0, 0.0
 	for sum, n := range ways {
@@ -44,8 +44,8 @@ func negated(values []float64) []float64 {
 	return out
 }
 
-// tied returns how often each distinct value occurs, in ascending order of the values, and twice the sum of the ranks
-// of the new values.
+// tied returns how often each distinct value occurs, in ascending order of the values. doubled is twice the sum of the
+// new values' ranks.
 func tied(old, new []float64) (groups []int, doubled int) {
 	all := slices.Sorted(slices.Values(slices.Concat(old, new)))
 	for i := 0; i < len(all); {
@@ -64,14 +64,14 @@ func tied(old, new []float64) (groups []int, doubled int) {
 	return groups, doubled
 }
 
-// rankSums counts the ways to choose this many of the values, by twice the sum of their ranks.
+// rankSums counts the ways to choose this many values. Its result is indexed by twice the sum of the chosen ranks.
 func rankSums(groups []int, chosen int) []float64 {
 	values := 0
 	for _, n := range groups {
 		values += n
 	}
 	most := chosen * 2 * values
-	ways := make([][]float64, chosen+1) // by the number of chosen values, then by twice the sum of their ranks
+	ways := make([][]float64, chosen+1) // index: number of chosen values, then twice the sum of their ranks
 	for i := range ways {
 		ways[i] = make([]float64, most+1)
 	}
@@ -81,7 +81,7 @@ func rankSums(groups []int, chosen int) []float64 {
 		rank := 2*below + n + 1 // doubled
 		below += n
 		for have := min(chosen, below); have > 0; have-- {
-			largest := have * 2 * below // no sum of so many ranks is larger yet
+			largest := have * 2 * below // upper bound of the sums at this point
 			for take := 1; take <= min(n, have); take++ {
 				of := binomial(n, take)
 				for sum := take * rank; sum <= largest; sum++ {

@@ -7,13 +7,13 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// mostRatio is the largest ratio of two values whose change is given as a percentage. Beyond it the first value is
-// nearly 0, and the difference is clearer.
+// mostRatio is the largest ratio of two values for which a change is given as a percentage. Beyond this ratio the first
+// value is nearly 0, and a difference is clearer.
 const mostRatio = 100
 
-// Relative returns the change between two values as a share of the first. ok is false where a percentage means
-// nothing: the first value is not above 0, or nearly 0 beside the second; the second is below 0; or one is not finite.
-// A change that is ok lies between -1 and 99.
+// Relative returns the change between two values as a share of the first. ok is false if a percentage means nothing:
+// the first value is not above 0, or nearly 0 compared with the second; the second is below 0; or one is not finite. If
+// ok, the change lies between -1 and 99.
 func Relative(from, to float64) (change float64, ok bool) {
 	if !(from > 0 && to >= 0 && to/from <= mostRatio) || math.IsInf(from, 1) { // NaN fails this too
 		return math.NaN(), false
@@ -25,7 +25,7 @@ func Relative(from, to float64) (change float64, ok bool) {
 // if there are too few runs.
 type Difference struct{ Change, Low, High float64 }
 
-// isRelative reports whether a change of the pair relative to its old runs is meaningful.
+// isRelative reports whether a percentage of the old runs describes the change well.
 func (p Pair) isRelative(c Change) bool {
 	if slices.Min(p.Old.Values) <= 0 || slices.Min(p.New.Values) < 0 {
 		return false
@@ -34,7 +34,7 @@ func (p Pair) isRelative(c Change) bool {
 	return ok && (math.IsInf(c.High, 1) || c.High <= mostRatio-1)
 }
 
-// difference returns the change of the pair in its unit, with the Hodges-Lehmann interval.
+// difference returns the change of the pair in the metric's unit, with the Hodges-Lehmann interval.
 func (p Pair) difference(ends leftOuts) Difference {
 	d := Difference{Change: numeral.Median(p.New.Values) - numeral.Median(p.Old.Values), Low: math.Inf(-1),
 		High: math.Inf(1)}

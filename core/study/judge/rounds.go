@@ -10,25 +10,26 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// A machine drifts: whole rounds are slower than others. A comparison within rounds cancels this drift. For each round
-// it takes the logarithm of the ratio of the new run to the old one, or to the mean of several old ones. These
-// differences are independent, and their median is 0 where nothing changed. Student's test of their mean needs no
+// Comparisons within rounds cancel the drift of a machine, which makes whole rounds slower than others. For each round
+// the comparison takes the logarithm of the ratio of the new run to the old one, or to the mean of several old runs.
+// These differences are independent, and their median is 0 if nothing changed. Student's test of their mean needs no
 // assumption about the noise of either side, so one side may be many times as noisy as the other.
 //
 // The test divides by the standard deviation, so a single disturbed run would hide the change of all others. A
 // difference therefore counts as at most farthest times the robust deviation from the median. This limits at most one
-// difference in five. It makes the test slightly too confident, and the test gives up a degree of freedom for that.
+// difference in five. The limit makes the test slightly too confident, so the test gives up a degree of freedom.
 // docs/statistics.md shows the effect by simulation.
 const (
 	// FewestRounds is the smallest number of rounds that a comparison needs.
 	FewestRounds = 4
 	farthest     = 4
 	mostLimited  = 5
-	// sameShare is the largest deviation, relative to their mean, of differences that are equal except for rounding.
+	// sameShare is the tolerance for rounding. Differences count as equal if they deviate by at most this share.
 	sameShare = 1e-9
 )
 
-// withinRounds returns the change between runs that were made in rounds, as one of this many comparisons.
+// withinRounds returns the change between runs that were made in rounds. comparisons is the number of comparisons made
+// together.
 func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	logs := slices.Min(p.Old.Values) > 0 && slices.Min(p.New.Values) > 0
 	d := p.differences(logs)
@@ -75,9 +76,8 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	return c
 }
 
-// Level returns the median that the new runs would have in all rounds of the old ones: the median of the old runs,
-// changed by the median difference within rounds. Without a common round it is the median of the new runs, or NaN as
-// in Of.
+// Level estimates the median of the new runs over all rounds of the old ones: the old median plus the median change
+// within rounds. Without a common round Level returns the median of the new runs, or NaN as Of does.
 func Level(old, new Runs) float64 {
 	p := Pair{old, new}
 	own := Of(new.Values).Median
@@ -95,8 +95,8 @@ func Level(old, new Runs) float64 {
 	return numeral.Median(old.Values) + numeral.Median(d)
 }
 
-// differences returns the difference between the new and the old runs for each round that both sides have. With logs
-// it takes the difference of logarithms.
+// differences returns the difference between the new and the old runs for each round that both sides have. If logs is
+// true, it subtracts logarithms.
 func (p Pair) differences(logs bool) []float64 {
 	old, new := p.Old.byRound(logs), p.New.byRound(logs)
 	var d []float64
@@ -142,8 +142,8 @@ func sortedKeys[V any](m map[int]V) []int {
 }
 
 // limited returns d with its outliers moved closer to the median. An outlier is farther from the median than farthest
-// robust deviations and farther than four fifths of all differences. If these are equal except for rounding, d stays
-// as it is.
+// robust deviations, and farther than four fifths of all differences. If all differences are equal except for rounding,
+// d stays unchanged.
 func limited(d []float64) []float64 {
 	center, largest := numeral.Median(d), 0.0
 	off := make([]float64, len(d))
@@ -162,13 +162,13 @@ func limited(d []float64) []float64 {
 	return out
 }
 
-// student returns the confidence interval and the p-value of the mean of at least FewestRounds differences, by
-// Student's distribution.
+// student returns the confidence interval and the p-value of the mean of d by Student's distribution. d needs at least
+// FewestRounds values.
 func student(d []float64) (low, high, p float64) {
 	e, n := limited(d), float64(len(d))
 	mean, deviation := stat.MeanStdDev(e, nil)
 	if deviation <= sameShare*math.Abs(mean) {
-		// All rounds differ by the same, as counts do, so the chance depends on the number of rounds alone.
+		// All rounds have the same difference, as counts do, so the p-value depends only on the number of rounds.
 		return mean, mean, equalP(mean, len(d))
 	}
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}
@@ -184,5 +184,6 @@ func equalP(by float64, n int) float64 {
 	return math.Pow(2, 1-float64(n))
 }
 
-// fewestEqual returns the number of equal differences whose p-value is below Alpha among this many comparisons.
+// fewestEqual returns how many equal differences prove a change among this many comparisons, with a p-value below
+// Alpha.
 func fewestEqual(comparisons int) int { return 2 + int(math.Log2(float64(comparisons)/Alpha)) }

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// inRounds returns runs in which value i belongs to round i.
+// inRounds returns runs with value i in round i.
 func inRounds(values ...float64) Runs {
 	r := Runs{Values: values, Rounds: []int{}}
 	for i := range values {
@@ -28,10 +28,11 @@ func twice(baseline, again []float64) Runs { return joined(inRounds(baseline...)
 // base drifts by more than the changes in the tests.
 var base = twice([]float64{100, 90, 120, 105, 99, 110}, []float64{102, 93, 118, 105, 96, 113})
 
-// lost marks a run that did not come to its end.
+// lost marks a run that failed.
 const lost = -12345
 
-// The numbers come from a Python program that integrates the density of Student's distribution and tries all signs.
+// A Python program computed the expected numbers. It integrates the density of Student's distribution and tries all
+// signs.
 func TestWithinRounds(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, c := range map[string]struct {
@@ -112,7 +113,7 @@ func without(r Runs) Runs {
 
 func clone(r Runs) Runs { return Runs{slices.Clone(r.Values), slices.Clone(r.Rounds)} }
 
-// A change and its mirror image have the same p, and the same floor applies to both.
+// A change and its mirror image have the same p and the same floor.
 func TestMirroredChanges(t *testing.T) {
 	for _, times := range []float64{1.93, 1.05, 12} {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
@@ -201,7 +202,7 @@ func sortedBack(d []float64) []float64 {
 	return d
 }
 
-// A proven change has an interval on its side of 0. No result is NaN or out of range.
+// The interval of a proven change lies on the same side of 0 as the change. No result is NaN or out of range.
 func TestProofsAgreeWithIntervals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10).Draw(t, "rounds")

@@ -5,15 +5,15 @@ import (
 	"math/rand/v2"
 )
 
-// sweep is the design of a simulated sweep. In each round it makes a run of the baseline, one of its A/A cell and one
-// of each cell, in random order.
+// sweep is the design of a simulated sweep. Each round has a run of the baseline, a run of its A/A cell and a run of
+// each other cell, in random order.
 type sweep struct {
 	cells, rounds int
 	noise         noise
 	machine       machine
 	// change is the relative difference between the last cell and the others.
 	change float64
-	// each gives each cell a baseline of its own, without an A/A cell.
+	// each gives every cell its own baseline, without an A/A cell.
 	each bool
 	// apart compares the runs as if they were not made in rounds.
 	apart bool
@@ -24,9 +24,9 @@ type noise struct {
 	name string
 	// baseline and arm draw a run of the baseline and of another cell. If arm is nil, baseline draws both.
 	baseline, arm func(*rand.Rand) float64
-	// memory is the share of the logarithm of a run that carries over to the next run.
+	// memory is the share of a run's logarithm that carries over to the next run.
 	memory float64
-	// step is the unit to which all final values are rounded; 0 rounds nothing.
+	// step is the unit to which all final values are rounded. 0 means no rounding.
 	step float64
 }
 
@@ -38,12 +38,12 @@ func lognormal(deviation float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return math.Exp(deviation * r.NormFloat64()) }
 }
 
-// skewed draws from a skewed distribution whose median is 1.
+// skewed returns a draw from a skewed distribution with median 1.
 func skewed(by float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return 1 / (1 + by*(r.ExpFloat64()-math.Ln2)) }
 }
 
-// slowed draws with normal noise of 1 %. It slows every tenth run by an exponential share with a mean of 10 %.
+// slowed draws normal noise of 1 %. In one of ten runs it adds an exponential slowdown with a mean of 10 %.
 func slowed(r *rand.Rand) float64 {
 	value := 1 + 0.01*r.NormFloat64()
 	if r.Float64() < 0.1 {
@@ -73,7 +73,7 @@ var noises = []noise{
 	{name: "cells skewed by exp(3 %), with the same median", baseline: normalNoise(0.01), arm: skewed(0.03)},
 }
 
-// machine describes how the value of a run depends on its round and on its time in the sweep, from 0 to 1.
+// machine describes how a run's value depends on its round and on its time in the sweep. The time goes from 0 to 1.
 type machine struct {
 	name  string
 	round float64 // standard deviation of the logarithm between rounds
@@ -86,7 +86,7 @@ var machines = []machine{
 	{name: "with a trend of 20 % over the sweep", trend: 0.2},
 }
 
-// judged makes the runs of the sweep and returns its changes, one for each cell, the last cell last.
+// judged simulates the sweep and returns one change for each cell, in the order of the cells.
 func (s sweep) judged(r *rand.Rand) []Change {
 	made := s.runs(r)
 	if s.each {

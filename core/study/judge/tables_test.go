@@ -19,8 +19,8 @@ const (
 	endTable   = "<!-- to here -->\n"
 )
 
-// The page has the tables of the code, and their numbers are as promised. With -tables the test writes them into the
-// page.
+// docs/statistics.md has the same tables as the code, and its numbers keep the promises. With -tables the test writes
+// the tables into the page.
 func TestTables(t *testing.T) {
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -44,7 +44,8 @@ func TestTables(t *testing.T) {
 	checkPromises(t, have)
 }
 
-// written returns all tables as Markdown. Each number comes from this many studies; with 0 studies it is 0.
+// written returns all tables as Markdown. ofAlarms and ofFinds are the numbers of studies behind each number; with 0
+// studies each number is 0.
 func written(ofAlarms, ofFinds int) string {
 	var b strings.Builder
 	for i, t := range alarms() {
@@ -83,7 +84,7 @@ func (t table) write(b *strings.Builder, studies int, seed uint64, format string
 	}
 }
 
-// checkPromises checks that no alarm is more frequent than promised.
+// checkPromises checks that no false alarm is more frequent than promised.
 func checkPromises(t *testing.T, have string) {
 	title := ""
 	for _, line := range strings.Split(have, "\n") {
@@ -107,8 +108,8 @@ func checkPromises(t *testing.T, have string) {
 	}
 }
 
-// exempt reports whether a row has no promise: the noise is as small as the last digit of the values, and no A/A cell
-// shows it.
+// exempt reports whether the promise does not apply to a row: the noise is as small as the last digit of the values,
+// and no A/A cell shows it.
 func exempt(title, noise string) bool {
 	return strings.Contains(title, "none an A/A cell") && strings.Contains(noise, "rounded")
 }

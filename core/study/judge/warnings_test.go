@@ -70,8 +70,8 @@ func shareOf(cases int, is func() bool) float64 {
 	return float64(n) / float64(cases)
 }
 
-// iterations returns n durations with noise of 10 % around 20 ms. factor changes each according to its place in the
-// run, from 0 to 1.
+// iterations returns n durations around 20 ms with noise of 10 %. factor scales each duration by its place in the run,
+// which goes from 0 to 1.
 func iterations(random *rand.Rand, n int, factor func(place float64) float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -82,7 +82,7 @@ func iterations(random *rand.Rand, n int, factor func(place float64) float64) []
 
 func same(float64) float64 { return 1 }
 
-// autoregressive returns noise in which each value resembles the one before it.
+// autoregressive returns noise in which each value correlates with the previous one.
 func autoregressive(random *rand.Rand, n int, correlation float64) []float64 {
 	out, x := make([]float64, n), random.NormFloat64()
 	for i := range out {
@@ -144,7 +144,7 @@ func TestIterationWarnings(t *testing.T) {
 	}
 }
 
-// Independent noise causes a warning in at most 1 % of runs, whatever its distribution.
+// At most 1 % of runs with independent noise get a warning, whatever the distribution.
 func TestIterationWarningsAreRare(t *testing.T) {
 	for name, draw := range map[string]func(*rand.Rand) float64{
 		"normal":      func(random *rand.Rand) float64 { return 1 + 0.1*random.NormFloat64() },

@@ -20,7 +20,7 @@ type Choice struct {
 type ChoiceError struct{ error }
 
 // Of returns the folder of the chosen run of the sweep in dir. It returns an error if the cell was skipped or has no
-// such run that came to its end, and a ChoiceError if there is no such cell.
+// such completed run, and a ChoiceError if the sweep has no such cell.
 func (c Choice) Of(dir string) (string, error) {
 	s, err := Load([]string{dir})
 	if err != nil {
@@ -49,8 +49,8 @@ func (c Choice) Of(dir string) (string, error) {
 
 func choicef(format string, args ...any) error { return ChoiceError{fmt.Errorf(format, args...)} }
 
-// find returns the chosen cell. For a cell that repeats the experiment of another one, it returns the cell with the
-// runs.
+// find returns the chosen cell. If the cell repeats the experiment of another cell, find returns that cell, which holds
+// the runs.
 func (c Choice) find(s *Study) (*Cell, error) {
 	cells := s.Cells
 	if s.Again != nil {
@@ -81,7 +81,7 @@ func (c Choice) find(s *Study) (*Cell, error) {
 		spelling.Hint(c.Cell, names, "cells", "psbench show shows all"))
 }
 
-// medianRun returns the run with the median value of a metric. Runs without a value sort last.
+// medianRun returns the run whose value of the metric is the median. Runs without a value sort last.
 func medianRun(runs []*Run, metric string) *Run {
 	if metric == "" {
 		metric = Throughput

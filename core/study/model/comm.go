@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// recordRows returns one record for each row of a result of psbench comm. Each row is a run of its own cell. A further
-// result adds one run to each of these cells.
+// recordRows returns one record for each row of a psbench comm result. Each row becomes a run of its own cell. Another
+// result adds a second run to each cell.
 func recordRows(path string, r *micro.Result) ([]recorded, error) {
 	if len(r.Rows) == 0 {
 		return nil, fmt.Errorf("%s has no rows: %s", quote.Word(path),
@@ -62,7 +62,7 @@ func configOf(row *micro.Row) [][2]string {
 	return config
 }
 
-// HasRow reports whether one of the cell's runs is this row of the psbench comm result in folder.
+// HasRow reports whether the cell contains this row of the psbench comm result in folder as a run.
 func (c *Cell) HasRow(folder string, row *micro.Row) bool {
 	for _, kv := range configOf(row) {
 		if c.Config[kv[0]] != kv[1] {

@@ -16,13 +16,13 @@ import (
 // seedKey is the configuration key that differs between the runs of a cell.
 const seedKey = "torch_seed"
 
-// buildKey names the psbench build that ran. It is no configuration key.
+// buildKey names the psbench build of a run. It is not a configuration key.
 const buildKey = "build"
 
-// recorded is a run that was read, and the settings that decide its cell.
+// recorded is a run as read from its file, with the settings that decide its cell.
 type recorded struct {
 	run *Run
-	// failed is the reason that the run did not come to its end, or "" if it did.
+	// failed is the reason why the run did not complete, or "" if it did.
 	failed string
 	config map[string]string
 	chosen map[string]bool // keys whose values the user set
@@ -53,8 +53,8 @@ func (rec *recorded) add(key, value string, chosen bool) {
 	rec.config[key], rec.chosen[key] = value, chosen
 }
 
-// distinguishes reports whether runs with different values of key are different experiments. Seeds, outputs, paths and
-// settings without effect do not make a different experiment.
+// distinguishes reports whether different values of key mean different experiments. It is false for seeds, outputs,
+// paths and settings without effect.
 func distinguishes(key string) bool {
 	o, ok := option.Of(key)
 	if !ok {
@@ -63,7 +63,8 @@ func distinguishes(key string) bool {
 	return key != seedKey && o.NoEffect == "" && o.Group != "output" && o.Group != "files"
 }
 
-// group puts the runs into cells, one for each configuration, in the order in which configurations first appear.
+// group sorts the runs into one cell per configuration. The cells come in the order in which their configurations first
+// appear.
 func group(name string, runs []recorded) *Study {
 	axes := axesOf(runs)
 	for i, a := range axes {
@@ -105,10 +106,10 @@ func group(name string, runs []recorded) *Study {
 	return s
 }
 
-// OnlyCell is the name of the cell of a study that has only one.
+// OnlyCell is the cell's name in a study with a single cell.
 const OnlyCell = "all runs"
 
-// CellName returns the cell's values on the axes that have several values, e.g. "server=average ntrainer=2".
+// CellName returns the cell's values on the axes with several values, e.g. "server=average ntrainer=2".
 func CellName(axes []Axis, values []string) string {
 	var parts []string
 	for i, a := range axes {
@@ -127,7 +128,7 @@ func (rec *recorded) valueOf(keys []string) string {
 	return strings.Join(values, ",")
 }
 
-// experiment returns the configuration without the build that ran it.
+// experiment returns the configuration without the build.
 func (rec *recorded) experiment() map[string]string {
 	config := maps.Clone(rec.config)
 	delete(config, buildKey)
@@ -144,8 +145,8 @@ func (rec *recorded) id() string {
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// axesOf returns the keys whose values differ between runs. Keys that change together form one axis. A key that only
-// follows from others, as a default does, forms none.
+// axesOf returns the keys whose values differ between runs, grouped into axes. Keys that change together form one axis.
+// If the value of a key follows from other keys, as a default does, the key forms no axis.
 func axesOf(runs []recorded) [][]string {
 	var axes [][]string
 	var partitions []string // for each axis, which runs share a value
@@ -172,7 +173,7 @@ func axesOf(runs []recorded) [][]string {
 	return axes
 }
 
-// keysOf returns all keys, ordered by the first run that has each.
+// keysOf returns all keys in the order in which they first appear in the runs.
 func keysOf(runs []recorded) []string {
 	var keys []string
 	seen := map[string]bool{}
@@ -186,8 +187,8 @@ func keysOf(runs []recorded) []string {
 	return keys
 }
 
-// partitionBy numbers the distinct values of keys and returns the number of each run's value: "0,0,1" if only the last
-// of three runs has another value.
+// partitionBy numbers the distinct values of keys and returns the number for each run. The result is "0,0,1" if the
+// last of three runs has a different value.
 func partitionBy(runs []recorded, keys ...string) string {
 	var out strings.Builder
 	numbers := map[string]int{}
@@ -203,7 +204,7 @@ func partitionBy(runs []recorded, keys ...string) string {
 	return out.String()[1:]
 }
 
-// follows reports whether runs with equal values of keys are always in the same class of the partition.
+// follows reports whether runs with equal values of keys always lie in the same class of the partition.
 func follows(runs []recorded, keys []string, partition string) bool {
 	classes := map[string]string{}
 	for i, class := range strings.Split(partition, ",") {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// IsLate reports whether a run began after a later round of the baseline had begun.
+// IsLate reports whether a run began too late: a later round of the baseline had already begun.
 func (s *Study) IsLate(r *Run) bool {
 	next, ok := s.next[r.Round]
 	return ok && r.Started.After(next)
 }
 
-// Settle derives what depends on all runs together: when the rounds ended, and which data the cells left out.
+// Settle derives values that depend on all runs together: the end of each round, and the data that each cell left out.
 func (s *Study) Settle() {
 	if s.InRounds {
 		s.setRounds()
@@ -19,7 +19,7 @@ func (s *Study) Settle() {
 	s.settleUnseen()
 }
 
-// setRounds records when each round ended: when the first run of a later round of the baseline or its A/A cell began.
+// setRounds records the end of each round: the start of the first run in a later round of the baseline or its A/A cell.
 // It warns of cells whose runs are mostly late.
 func (s *Study) setRounds() {
 	s.next = map[int]time.Time{}

@@ -15,9 +15,9 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Load reads the folder of a sweep, or folders and files of single runs, of any version. A path that cannot be read
-// causes a warning in the study. Load returns an error only if no path can be read, or if the paths make no study
-// together.
+// Load reads the folder of a sweep, or folders and files of single runs, of any version. A path that it cannot read
+// causes a warning in the study. Load returns an error only if it can read no path, or if the paths do not form one
+// study.
 func Load(paths []string) (*Study, error) { return new(Loader).Load(paths) }
 
 // Load works like the function Load, but reads only the runs that the Loader has not read before.
@@ -89,7 +89,8 @@ func (l *Loader) load(paths []string) (*Study, error) {
 // TitleOf returns the title of a study that was read from path: the path's last part.
 func TitleOf(path string) string { return quote.Word(filepath.Base(path)) }
 
-// checkOnce refuses a run that is given twice. Counted twice, it would make chance look less likely than it is.
+// checkOnce refuses a run that is given twice. A run that counts twice would make differences by chance look less
+// likely than they are.
 func checkOnce(paths []string) error {
 	seen := map[string]string{}
 	for _, path := range paths {

@@ -77,7 +77,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// Load counts runs that ended early separately. It warns of files that it cannot read and shows the others.
+// Load counts failed runs separately. It warns of files that it cannot read and shows the others.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -138,8 +138,8 @@ func TestMetricOf(t *testing.T) {
 	}
 }
 
-// A round whose runs came from several hosts compares the hosts too, so Load warns of it. Several processes on one
-// host cause no warning.
+// Load warns of a round whose runs came from several hosts, because comparisons in this round also compare the hosts.
+// Several processes on one host cause no warning.
 func TestRoundsOfSeveralHosts(t *testing.T) {
 	t.Parallel()
 	const began = "20261126T020000.000000000"

@@ -10,24 +10,24 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// Loader loads a sweep repeatedly while it grows. It reads each run once and returns the same *Run every time. Only
-// one goroutine may use a Loader.
+// Loader loads a growing sweep repeatedly. It reads each run once and returns the same *Run every time. Only one
+// goroutine may use a Loader.
 type Loader struct {
-	// MostFailed is copied to each study that is loaded; see Study.MostFailed.
+	// MostFailed is copied into each loaded study; see Study.MostFailed.
 	MostFailed *float64
 
 	mu   sync.Mutex
 	ends map[string]lasting // outcomes by folder
 }
 
-// lasting is the outcome of a finished turn. It is valid while the modification time of the turn's folder stays the
-// same.
+// lasting is the stored outcome of a finished turn. It is valid until the modification time of the turn's folder
+// changes.
 type lasting struct {
 	end
 	changed time.Time
 }
 
-// endOf returns the outcome of a turn. It uses the stored outcome if the folder has not changed since.
+// endOf returns the outcome of a turn. It returns the stored outcome if the folder has not changed.
 func (l *Loader) endOf(dir string, t sweep.Turn, state journal.Run) end {
 	path := filepath.Join(dir, t.Folder)
 	info, err := os.Stat(path)

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// MetricFor returns the metric by which studies are compared: the named one, or else the metric of their sweeps, or
-// the time for psbench comm. It returns an error if the studies have different metrics and name is "".
+// MetricFor returns the metric for comparing studies: the named one, otherwise the metric of their sweeps, or the time
+// for psbench comm. It returns an error if name is "" and the studies have different metrics.
 func MetricFor(name string, studies ...*Study) (Metric, error) {
 	var by Metric
 	for i, s := range studies {
@@ -122,13 +122,13 @@ func MetricNames() []string {
 	return names
 }
 
-// Learns reports whether the metric measures what the model learnt. Such a metric depends on the data of the training.
+// Learns reports whether the metric measures what the model learned. Such a metric depends on the training data.
 func (m Metric) Learns() bool {
 	return m.Name == "final_loss" || strings.HasPrefix(m.Name, "held_out_")
 }
 
 // MetricOr returns the named metric. If name is "", it returns the metric of the study, or the time for psbench comm.
-// It returns an error if no run has the metric, unless it is the study's own.
+// It returns an error if no run has the named metric. The study's own metric is always accepted.
 func (s *Study) MetricOr(name string) (Metric, error) {
 	switch {
 	case name != "" && name != s.Metric:
@@ -145,7 +145,7 @@ func (s *Study) MetricOr(name string) (Metric, error) {
 	return MetricOf(Throughput)
 }
 
-// has returns an error if the study has runs but none of them has a value of the metric.
+// has returns an error if the study has runs and all of them lack the metric.
 func (s *Study) has(m Metric) error {
 	runs := s.AllRuns()
 	have := map[string]bool{}

@@ -8,18 +8,18 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Seen describes how much of its data a run trained on.
+// Seen describes how much of its data a run used for training.
 type Seen struct {
-	Samples, Batches int // of an epoch, including those that were left out
-	Dropped          int // batches of each epoch that no trainer had
-	// DroppedShare is the share of an epoch's samples that no trainer had. LateShare is the share that a pass shorter
-	// than an epoch did not reach. Both lie between 0 and 1.
+	Samples, Batches int // per epoch, including those that were left out
+	Dropped          int // batches of each epoch that no trainer got
+	// DroppedShare is the share of an epoch's samples that no trainer got. LateShare is the share that a pass did not
+	// reach because it was shorter than an epoch. Both lie between 0 and 1.
 	DroppedShare, LateShare float64
-	Trained                 int64 // samples of the whole pass; a sample counts each time that it was trained on
+	Trained                 int64 // samples of the whole pass; a sample counts each time that it is used
 	HeldOut                 int   // number of held-out samples
 }
 
-// LeftOut returns the share of an epoch's samples that the run never trained on, from 0 to 1.
+// LeftOut returns the share of an epoch's samples that the run never used, from 0 to 1.
 func (s Seen) LeftOut() float64 { return s.DroppedShare + s.LateShare }
 
 func seenOf(r *result.Result) Seen {
@@ -41,20 +41,22 @@ func seenOf(r *result.Result) Seen {
 	return s
 }
 
-// Unseen describes the data that a cell left out. Share is the part that matters for a given metric, from 0 to 1.
+// Unseen describes the data that a cell left out. Share is the left-out share of an epoch's samples, from 0 to 1. It
+// counts only the data that matters for a given metric.
 type Unseen struct {
 	Seen
 	Share float64
 }
 
-// Learnt reports whether the comparison involves what models learnt: by the metric itself, or by held-out losses.
+// Learnt reports whether the comparison involves what the models learned: the metric depends on learning, or runs have
+// a held-out loss.
 func Learnt(cells []*Cell, m Metric) bool {
 	return m.Learns() || slices.ContainsFunc(cells, func(c *Cell) bool { return len(c.Of(HeldOutLoss)) > 0 })
 }
 
-// UnseenOf returns the left-out data of each cell that has runs. It returns nil if no cell left out any, or if all
-// cells left out the same and the metric does not depend on learning. Data that a short pass did not reach counts only
-// if Learnt.
+// UnseenOf returns the left-out data of each cell that has runs. It returns nil if no cell left out data. It also
+// returns nil if all cells left out the same share and the metric does not depend on learning. Data that a short pass
+// did not reach counts only if Learnt is true.
 func UnseenOf(cells []*Cell, m Metric) map[*Cell]Unseen {
 	learns := Learnt(cells, m)
 	out := map[*Cell]Unseen{}
@@ -79,8 +81,8 @@ func UnseenOf(cells []*Cell, m Metric) map[*Cell]Unseen {
 	return out
 }
 
-// settleUnseen records which data the runs left out: in the metric LeftOut of each run if any run left out data, and
-// in the Unseen of the cells.
+// settleUnseen records which data the runs left out. If any run left out data, each run gets the metric LeftOut. Each
+// cell's Unseen is filled in.
 func (s *Study) settleUnseen() {
 	if !slices.ContainsFunc(s.AllRuns(), func(r *Run) bool { return r.Seen.LeftOut() > 0 }) {
 		return

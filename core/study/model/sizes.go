@@ -10,8 +10,8 @@ func (s *Study) IsComm() bool {
 	return slices.ContainsFunc(s.AllRuns(), func(r *Run) bool { _, ok := r.Values[CommTime]; return ok })
 }
 
-// compareWithinSizes restricts comparisons of psbench comm rows to rows of the same size, because another size is
-// other work. The baseline becomes the first of the cells that have a counterpart at the most sizes.
+// compareWithinSizes compares rows of psbench comm only with rows of the same size, because another size means other
+// work. The baseline becomes the first cell that has counterparts at the largest number of sizes.
 func (s *Study) compareWithinSizes() {
 	at := slices.IndexFunc(s.Axes, func(a Axis) bool { return slices.Contains(strings.Split(a.Name, "+"), "bytes") })
 	if at < 0 {
@@ -26,7 +26,7 @@ func (s *Study) compareWithinSizes() {
 	}
 }
 
-// WithinAt returns the index of the axis along which nothing is compared, or -1 if there is none.
+// WithinAt returns the index of the axis Within, or -1 if there is none.
 func (s *Study) WithinAt() int {
 	if s.Within == "" {
 		return -1
@@ -34,8 +34,8 @@ func (s *Study) WithinAt() int {
 	return slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == s.Within })
 }
 
-// Counterpart returns the cell with which cell is compared when c is the baseline: c itself, or its counterpart at the
-// size of cell. It returns nil if that was not measured.
+// Counterpart returns the cell to compare cell with if c is the baseline. This is c itself or, if sizes differ, the
+// counterpart of c at the size of cell. It returns nil if that counterpart was not measured.
 func (s *Study) Counterpart(cell, c *Cell) *Cell {
 	at := s.WithinAt()
 	if at < 0 {
@@ -49,7 +49,7 @@ func (s *Study) Counterpart(cell, c *Cell) *Cell {
 	return nil
 }
 
-// Counterparts returns the cells that differ from c in the size alone, including c.
+// Counterparts returns c and the cells that differ from c only in their size.
 func (s *Study) Counterparts(c *Cell) []*Cell {
 	at := s.WithinAt()
 	if at < 0 {

@@ -21,7 +21,7 @@ func (s *Study) Measured() []*Cell {
 	return out
 }
 
-// AllRuns returns the runs of all cells, with those of the A/A cell last.
+// AllRuns returns the runs of all cells. The runs of the A/A cell come last.
 func (s *Study) AllRuns() []*Run {
 	var runs []*Run
 	for _, c := range s.All() {
@@ -40,18 +40,18 @@ func (c *Cell) EqualBut(other *Cell, at int) bool {
 	return true
 }
 
-// Study holds the runs of a sweep, or of folders and files that were given together.
+// Study holds the runs of a sweep, or of folders and files that the user gave together.
 type Study struct {
 	Name string // source of the study: a sweep, a path, or a number of runs
-	// Title is the heading on a page. For a single path it is the path's last part.
+	// Title is the heading on a page. If the study was read from one path, the title is the path's last part.
 	Title string
 	Axes  []Axis
-	// Cells are in the order of the plan, in which the last axis changes fastest. They include cells that were
-	// skipped, failed or are still waiting.
+	// Cells are in the order of the plan: the last axis changes fastest. They include cells that were skipped, failed
+	// or are still waiting.
 	Cells []*Cell
-	// Baseline is the index in Cells of the cell with which the others are compared.
+	// Baseline is the index in Cells of the cell to compare the others with.
 	Baseline int
-	// Again is the A/A cell, the baseline measured once more, or nil.
+	// Again is the A/A cell, which measures the baseline a second time, or nil.
 	Again *Cell
 	// Warnings holds one sentence for each warning.
 	Warnings []string
@@ -59,17 +59,17 @@ type Study struct {
 	Metric string
 	// Seed determines the random order of a sweep and the random draws of its judgement.
 	Seed uint64
-	// Within is the axis along which nothing is compared: the sizes for psbench comm, "" otherwise.
+	// Within is the axis that comparisons must not cross: the sizes for psbench comm, "" otherwise.
 	Within string
-	// Begun is the number of rounds that the sweep had before --extend added some, or 0 if it was never extended.
+	// Begun is the number of rounds before --extend added some, or 0 if the sweep was never extended.
 	Begun int
-	// MostFailed is the share of failed runs, from 0 to 1, above which a cell cannot win. nil means
+	// MostFailed is a share from 0 to 1. A cell with a larger share of failed runs cannot win. nil means
 	// verdict.DefaultMostFailed.
 	MostFailed *float64
-	// InRounds is true if the runs were made in rounds, with one run of each cell in each. Comparisons are then made
+	// InRounds is true if the runs were made in rounds, each with one run of each cell. Comparisons are then made
 	// within rounds.
 	InRounds bool
-	// Folder is the folder of the sweep, or "" for runs that were given together.
+	// Folder is the folder of the sweep, or "" if the user gave the runs together.
 	Folder string
 
 	next map[int]time.Time // start of the first later round of the baseline, by round
@@ -83,58 +83,58 @@ type Axis struct {
 
 // Cell is one point of the matrix.
 type Cell struct {
-	// ID is the same wherever the same binaries run the same experiment.
+	// ID is equal wherever the same binaries run the same experiment.
 	ID   string
 	Name string // its values on the axes that have several, e.g. "server=average ntrainer=2"
 	// Values holds its value on each axis of the study.
 	Values []string
-	// Config is the effective configuration of its runs, limited to the settings that distinguish experiments. It has
-	// no seed, outputs or build. It is nil if the cell has no runs.
+	// Config is the effective configuration of the cell's runs, without seed, outputs and build. It holds only settings
+	// that distinguish experiments. It is nil if the cell has no runs.
 	Config map[string]string
-	// Same is the ID of an earlier cell of the plan that has the same experiment and holds the runs. It is "" for a
-	// cell that runs itself.
+	// Same is the ID of an earlier cell with the same experiment, which holds the runs. It is "" if the cell has its
+	// own runs.
 	Same string
-	// Skipped is the reason for not running the cell, or "" if it runs.
+	// Skipped is the reason why the cell does not run, or "" if it runs.
 	Skipped string
 	// Waiting is the number of its runs that are still to come.
 	Waiting int
 	Runs    []*Run // finished runs, in the order of their rounds
 	Failed  []Failure
-	// Repeated is the number of failed attempts of runs that came to their end when repeated.
+	// Repeated is the number of failed attempts of runs that later completed.
 	Repeated int
 
-	// Unseen holds the data that the cell left out, for each metric for which a report must mention it.
+	// Unseen holds, by metric, the data that the cell left out and that a report must mention.
 	Unseen map[string]Unseen
 }
 
-// Run is one execution that came to its end.
+// Run is one completed execution.
 type Run struct {
 	Folder  string // folder or file of the run
 	Round   int
 	Started time.Time
 	Seed    uint64
-	// Values holds the metrics of the run by name. A metric that the run lacks has no entry.
+	// Values holds the metrics of the run by name. A metric without a value has no entry.
 	Values map[string]float64
-	// Iterations is the sum of the iterations of all sets of trainers that wait for each other.
+	// Iterations is the number of iterations, added up over all sets of trainers that wait for each other.
 	Iterations int
 	// Straggler is nil if no trainer waits for another.
 	Straggler *Straggler
-	// BoundMS is the largest error, in ms, of times that compare clocks of several hosts, such as straggler waits. It
-	// is 0 on one host.
+	// BoundMS is the largest error, in ms, of straggler waits and other times that compare the clocks of several hosts.
+	// It is 0 on one host.
 	BoundMS float64
 	Seen    Seen
-	// Silent is true if its trainers exchanged nothing.
+	// Silent is true if the trainers of the run exchanged no data.
 	Silent bool
-	// Epochs holds the state after each epoch that was followed by an evaluation.
+	// Epochs holds the state after each evaluated epoch.
 	Epochs []Epoch
-	// Warnings holds the warnings of the run itself, and those about its iterations.
+	// Warnings holds the warnings of the run and of its iterations.
 	Warnings    []string
 	Environment result.Environment
 	// Checks holds the results of --check, or nil without it.
 	Checks *result.Checks
-	// Plugins lists the programs that ran.
+	// Plugins lists the plugin programs that ran.
 	Plugins []result.Plugin
-	// Facts holds what the parts of the run reported, by name.
+	// Facts holds values that the parts of the run reported, by name.
 	Facts map[string]string
 }
 
@@ -148,20 +148,20 @@ func (r *Run) Differences(to *Run) []result.Difference {
 type Epoch struct {
 	// Seconds is the time spent on training, without evaluations.
 	Seconds float64
-	// Bytes counts the gradients that all trainers handed to their hooks.
+	// Bytes is the size of all gradients that the trainers handed to their hooks.
 	Bytes float64
 	// Values holds held_out_loss, held_out_accuracy and held_out_auc if the evaluation measured them.
 	Values map[string]float64
 }
 
-// Failure is a run that did not come to its end.
+// Failure is a run that did not complete.
 type Failure struct {
 	Folder string
 	Round  int
 	Reason string
 }
 
-// Of returns the values of a metric, one for each run that has it, in the order of the rounds.
+// Of returns the values of a metric in the order of the rounds. Runs without the metric are left out.
 func (c *Cell) Of(metric string) []float64 {
 	var values []float64
 	for _, r := range c.Runs {
@@ -172,7 +172,7 @@ func (c *Cell) Of(metric string) []float64 {
 	return values
 }
 
-// All returns the cells, with the A/A cell last.
+// All returns all cells. The A/A cell comes last.
 func (s *Study) All() []*Cell {
 	if s.Again == nil {
 		return s.Cells
@@ -180,7 +180,7 @@ func (s *Study) All() []*Cell {
 	return append(s.Cells[:len(s.Cells):len(s.Cells)], s.Again)
 }
 
-// Counts returns how many runs of all cells are done, have failed, and are still to come.
+// Counts returns how many runs of all cells are done, have failed, and are still waiting.
 func (s *Study) Counts() (done, failed, waiting int) {
 	for _, c := range s.All() {
 		done, failed, waiting = done+len(c.Runs), failed+len(c.Failed), waiting+c.Waiting
@@ -200,8 +200,8 @@ func (s *Study) Resolved(c *Cell) *Cell {
 	return c
 }
 
-// Explains reports whether a difference between environments could explain a difference between cells. It excludes
-// differences that the cells make themselves and those that come and go.
+// Explains reports whether a difference between environments could explain a difference between cells. It is false for
+// differences that the cells make themselves and for differences that come and go.
 func (s *Study) Explains(name string) bool {
 	if Passing(name) || name == "BLAS" {
 		return false
@@ -210,7 +210,7 @@ func (s *Study) Explains(name string) bool {
 	return !build || !slices.Contains([]string{"psbench", "commit", "Go"}, name)
 }
 
-// Passing reports whether a difference comes and goes, because each run measures it anew.
+// Passing reports whether a difference comes and goes because each run measures the value anew.
 func Passing(name string) bool {
 	return slices.Contains([]string{"load before", "load at the end", "other processes' CPU time", "steal",
 		"bandwidth of memory", "step of the clock"}, name)
@@ -224,7 +224,7 @@ func (s *Study) OneRun() bool {
 // OfOneRun reports whether the cell has a single run, whether done, failed or still to come.
 func (c *Cell) OfOneRun() bool { return len(c.Runs)+len(c.Failed)+c.Waiting == 1 }
 
-// NameOf returns the name to show for a cell. The only run of a study takes the study's title.
+// NameOf returns the name to show for a cell. If the study has only one run, NameOf returns the study's title.
 func (s *Study) NameOf(c *Cell) string {
 	if s.OneRun() {
 		return cmp.Or(s.Title, s.Name)

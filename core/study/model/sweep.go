@@ -68,8 +68,8 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 	return s, nil
 }
 
-// leaveOut removes from the runs the warnings that the plan already has. The plan adds to each warning the number of
-// cells that it concerns.
+// leaveOut removes the warnings of the plan from the runs. The plan already has each warning, with the number of cells
+// that it concerns.
 func (s *Study) leaveOut(planned []string) {
 	for _, r := range s.AllRuns() {
 		r.Warnings = slices.DeleteFunc(r.Warnings, func(text string) bool {
@@ -95,7 +95,7 @@ func planned(p *sweep.Plan) *Study {
 	return s
 }
 
-// repeated returns, for each run that is done now, how often it failed before.
+// repeated returns, for each completed run, how often it failed before.
 func repeated(events []journal.Event, states map[string]journal.Run) map[string]int {
 	failed := map[string]int{}
 	for _, e := range events {
@@ -117,8 +117,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// apart returns a warning with the rounds that several hosts ran, or "" if there are none. That happens if a host was
-// lost, or if the sweep continued elsewhere: it does not repeat runs that are done.
+// apart returns a warning with the rounds that ran on several hosts, or "" if there are none. A round runs on several
+// hosts if a host was lost, or if the sweep continued elsewhere without repeating completed runs.
 func apart(events []journal.Event) string {
 	done, hosts := map[string]bool{}, map[int][]string{}
 	for _, e := range events {
@@ -145,15 +145,15 @@ func apart(events []journal.Event) string {
 		strings.Join(rounds, ", "))
 }
 
-// end is the outcome of a turn: a run, a failure, or neither while it waits.
+// end is the outcome of a turn: a run, or a failure. It has neither while the turn waits.
 type end struct {
 	run    *Run
 	config map[string]string
 	reason string
 }
 
-// endOf reads the outcome of a turn from its folder, unless the journal says that it failed. If the journal or its
-// last line is lost, a complete folder still counts.
+// endOf reads the outcome of a turn from its folder, unless the journal says that the run failed. A complete folder
+// counts even if the journal or its last line is lost.
 func endOf(dir string, t sweep.Turn, state journal.Run) end {
 	path := filepath.Join(dir, t.Folder)
 	switch state.State {
@@ -161,7 +161,7 @@ func endOf(dir string, t sweep.Turn, state journal.Run) end {
 		return end{reason: cmp.Or(quote.Message(state.Reason), "nothing says why")}
 	case journal.Done:
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return end{} // a user who removes a folder wants it to run again
+			return end{} // a user who removes a run folder wants the run repeated
 		}
 	default:
 		if status, err := folder.StatusOf(path); err != nil || !status.Complete {

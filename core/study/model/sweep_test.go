@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// swept makes the folder of a sweep of two servers and a skipped third one. No run has started.
+// swept makes the folder of a sweep of three servers. The third server is skipped, and no run has started.
 func swept(t *testing.T, repeats int) (dir string, p *sweep.Plan) {
 	t.Helper()
 	dir = t.TempDir()
@@ -96,7 +96,7 @@ func TestSweep(t *testing.T) {
 					0o600); err != nil {
 					t.Fatal(err)
 				}
-			case round == 3: // the journal's last line about it was lost
+			case round == 3: // the journal lost its last line, about this run
 				ran(t, dir, p, turn)
 				note(turn, journal.Running, "")
 			case round == 4 && turn.Cell == 1: // its folder was removed

@@ -5,7 +5,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Straggler is the trainer that cost the other trainers of a run the most time.
+// Straggler is the trainer that made the other trainers of a run wait the longest.
 type Straggler struct {
 	Rank   int
 	Share  float64 // share of the iterations in which it was last, from 0 to 1
@@ -16,8 +16,8 @@ type Straggler struct {
 // TimeMetric pairs a part of an iteration with the metric of its time.
 type TimeMetric struct{ Part, Metric string }
 
-// TimeMetrics lists the parts of breakdown.Times, which add up to the whole iteration. The codec time, which hooks
-// record separately, comes last.
+// TimeMetrics lists the parts of breakdown.Times, which add up to the whole iteration. The codec time comes last
+// because hooks record it separately.
 var TimeMetrics = []TimeMetric{
 	{breakdown.DataTime, "time_data"}, {breakdown.ComputeTime, "time_compute"}, {breakdown.HookTime, "time_hook"},
 	{breakdown.WaitingTime, "time_waiting"}, {breakdown.TransferTime, "time_transfer"},
@@ -25,7 +25,7 @@ var TimeMetrics = []TimeMetric{
 	{"codec", "time_codec"},
 }
 
-// takeTimes fills in the metrics of time, the straggler and the clock error.
+// takeTimes sets the run's time metrics, straggler and clock error.
 func (run *Run) takeTimes(b *breakdown.Breakdown, r *result.Result) {
 	if b == nil {
 		return

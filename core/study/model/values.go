@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/core/study/judge"
 )
 
-// runOf returns the numbers that a study keeps of a result. It keeps none of the samples.
+// runOf returns the numbers of a result that a study keeps. It drops the samples.
 func runOf(folder string, r *result.Result) *Run {
 	iterations := breakdown.Iterations(r)
 	run := &Run{
@@ -22,7 +22,7 @@ func runOf(folder string, r *result.Result) *Run {
 	}
 	for _, set := range iterations {
 		run.Iterations += len(set)
-		if len(run.Warnings) == len(r.Warnings) { // the warnings of one set are enough
+		if len(run.Warnings) == len(r.Warnings) { // one set's warnings are enough
 			run.Warnings = append(run.Warnings[:len(r.Warnings):len(r.Warnings)],
 				judge.IterationWarnings(milliseconds(set))...)
 		}
@@ -36,7 +36,7 @@ func runOf(folder string, r *result.Result) *Run {
 	return run
 }
 
-// take fills in the metrics that the result contains directly.
+// take sets the metrics that the result contains directly.
 func (run *Run) take(r *result.Result) {
 	run.Checks, run.Silent, run.Seen = r.Checks, isSilent(r), seenOf(r)
 	if r.Throughput.SamplesPerSecond > 0 {
@@ -65,7 +65,7 @@ func (run *Run) take(r *result.Result) {
 	}
 }
 
-// takeIterations fills in the median duration of the iterations, and percentiles if there are enough iterations.
+// takeIterations sets the median duration of the iterations. It sets percentiles if there are enough iterations.
 func (run *Run) takeIterations(sets [][]breakdown.Iteration) {
 	var all []float64
 	for _, set := range sets {
@@ -80,8 +80,8 @@ func (run *Run) takeIterations(sets [][]breakdown.Iteration) {
 	}
 }
 
-// takeShares fills in the shares of the iterations, in percent, for compute, hooks, waiting and moving bytes. The rest
-// is data loading and time that belongs to no part.
+// takeShares sets the shares of iteration time, in percent, for compute, hooks, waiting and moving bytes. The remaining
+// time is data loading and time that belongs to no part.
 func (run *Run) takeShares(b *breakdown.Breakdown) {
 	if b == nil || b.WallNS <= 0 {
 		return
@@ -109,7 +109,7 @@ func (run *Run) takeShares(b *breakdown.Breakdown) {
 	}
 }
 
-// epochsOf returns the epochs that were followed by an evaluation.
+// epochsOf returns the evaluated epochs.
 func epochsOf(r *result.Result, sets [][]breakdown.Iteration) []Epoch {
 	var epochs []Epoch
 	trainers := 0
@@ -149,7 +149,7 @@ func heldOut(e result.Evaluation) map[string]float64 {
 }
 
 // finalLoss returns the mean loss of the last epoch over all trainers. If the last epoch is incomplete, it uses the
-// part that ran.
+// iterations that ran.
 func finalLoss(r *result.Result) (float64, bool) {
 	sum, count := 0.0, 0
 	for rank, losses := range r.Losses {
@@ -165,8 +165,8 @@ func finalLoss(r *result.Result) (float64, bool) {
 	return sum / float64(count), count > 0
 }
 
-// bytesPerBatch returns the number of bytes that a trainer hands to its hook in one iteration. An element is a
-// float32. A row of a table also carries its 4-byte index.
+// bytesPerBatch returns the number of bytes that a trainer hands to its hook in one iteration. Each element is a
+// float32. A row of a table also has a 4-byte index.
 func bytesPerBatch(r *result.Result) float64 {
 	bytes := 0
 	for _, b := range r.Buckets {
@@ -198,8 +198,8 @@ func seedOf(r *result.Result) uint64 {
 	return 0
 }
 
-// isSilent reports whether the run has several trainers that exchanged nothing: no connection joins them, and no
-// server answered a push or a lookup.
+// isSilent reports whether the run's trainers exchanged no data although there are several. No connection joins them,
+// and no server answered a push or a lookup.
 func isSilent(r *result.Result) bool {
 	trainers := 0
 	serves := map[int]bool{}

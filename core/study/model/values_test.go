@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Measured returns a result of two connected trainers with the given durations of iterations in ms, epoch by epoch.
-// Trainer 1 waits for half of each iteration and computes for a quarter. The other trainer only computes.
+// Measured returns a result of two connected trainers. epochs are the durations of the iterations in ms. Trainer 1
+// waits for half of each iteration and computes for a quarter. The other trainer only computes.
 func Measured(seed int, config map[string]string, epochs ...[]int64) *result.Result {
 	r := &result.Result{
 		Complete: true, Started: time.Unix(int64(seed), 0), Connected: [][]int{{0, 1}},
@@ -70,8 +70,8 @@ func TestValues(t *testing.T) {
 	if d := cmp.Diff(want, run.Values); d != "" {
 		t.Error(d)
 	}
-	// The hook of trainer 1 takes 2 ms of each exposed communication. It also takes the 1 ms before it, in parallel
-	// with the trainer.
+	// The hook of trainer 1 works for 2 ms of each exposed communication. It also works for the 1 ms before it, in
+	// parallel with the trainer.
 	for m := range r.SeriesOf(1, "iteration_metric", "exposed communication").All() {
 		r.SeriesOf(1, stamps.HookMetric, stamps.HookBeside).Add(sdk.Measurement{Key: m.Key, StartNS: m.StartNS - 1e6,
 			DurationNS: 3e6})
@@ -93,7 +93,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// A run has a percentile only if it has enough iterations. A metric without a value is missing.
+// A run has a percentile only if it has enough iterations. A metric without a value has no entry.
 func TestPercentilesNeedIterations(t *testing.T) {
 	for count, want := range map[int][3]bool{0: {}, 1: {true}, 19: {true}, 20: {true, true}, 99: {true, true},
 		100: {true, true, true}} {
@@ -114,7 +114,7 @@ func TestPercentilesNeedIterations(t *testing.T) {
 	}
 }
 
-// A run carries its own warnings and those about its iterations. Values that are not finite stay.
+// A run has its own warnings and the warnings about its iterations. Values that are not finite are kept.
 func TestRunWarnings(t *testing.T) {
 	list := make([]int64, 60)
 	for i := range list {

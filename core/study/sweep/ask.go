@@ -19,11 +19,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// askTime is how long Ask waits for the other psbench.
+// askTime is how long Ask waits for the other psbench's answer.
 const askTime = time.Minute
 
-// Ask runs program, another psbench, and returns the effective configuration that it computes from values. The program
-// gets environ without the variables of options. Ask gives up after askTime.
+// Ask runs program, which is another psbench, and returns the effective configuration that program computes from
+// values. The program gets environ without the variables of options. Ask gives up after askTime.
 func Ask(ctx context.Context, environ []string, program string, values map[string]any) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -50,7 +50,8 @@ func Ask(ctx context.Context, environ []string, program string, values map[strin
 	return jsonfile.Map("what it says of its configuration", out.Bytes())
 }
 
-// WithoutOptions returns environ without the variables of options: the configurations of cells hold their values.
+// WithoutOptions returns environ without the variables of options. The configuration of each cell already contains
+// their values.
 func WithoutOptions(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")

@@ -15,18 +15,18 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BuildAxis is the axis of builds. Its values are programs that run cells and registry files of plugins.
+// BuildAxis is the axis of builds. Each of its values is a program that runs cells, or a registry file of plugins.
 const BuildAxis = "build"
 
 // axis is one axis of a specification: a name and the values that cells take on it.
 type axis struct {
 	name   string
-	place  string // the axis in error messages
+	place  string // name of the axis in error messages
 	values []value
 	sets   string // a key that one of its groups sets, or ""
 }
 
-// value is one value of an axis: a configuration value, or a group of values that change together.
+// value is one value on an axis: a configuration value, or a group of values that change together.
 type value struct {
 	label   string
 	group   bool
@@ -34,8 +34,8 @@ type value struct {
 	written any            // the value as a specification file spells it
 }
 
-// keyOf returns the configuration file's spelling of a name: batch-size becomes batch_size. KIND.SETTING stays as it
-// is.
+// keyOf converts an option's name to a key of the configuration file: batch-size becomes batch_size. KIND.SETTING stays
+// unchanged.
 func keyOf(name string) string {
 	if strings.Contains(name, ".") {
 		return name
@@ -62,7 +62,7 @@ func (a axis) labels() []string {
 	return labels
 }
 
-// known returns an error unless the axis is named after a configuration key, a KIND.SETTING or BuildAxis.
+// known returns an error unless the axis has the name of a configuration key, of a KIND.SETTING or of BuildAxis.
 func (a axis) known() error {
 	return knownKey(a.place, a.name)
 }
@@ -93,7 +93,7 @@ func knownKey(place, name string) error {
 		spelling.Hint(key, names, "axes", "psbench config shows all keys"))
 }
 
-// axisKeys returns the keys of the options that can be an axis.
+// axisKeys returns the keys of all options that an axis can set.
 func axisKeys() []string {
 	var keys []string
 	for _, o := range option.All() {
@@ -126,7 +126,7 @@ func (a axis) checkLabels() error {
 	return nil
 }
 
-// expand returns the values that one item of the axis stands for: a single value, a group, or every number of a range.
+// expand returns the values for one item of the axis. An item is a single value, a group, or a range of numbers.
 func (a axis) expand(item any) ([]value, error) {
 	if group, ok := item.(map[string]any); ok {
 		v, err := a.parseGroup(group)
@@ -164,7 +164,7 @@ func (a axis) single(item any) value {
 	return v
 }
 
-// label returns the text shown for a value. Equal numbers get the same text, and booleans are true or false.
+// label returns the text to show for a value. Equal numbers get the same text, and booleans become true or false.
 func (a axis) label(item any) string {
 	text := label(item)
 	switch item.(type) {
@@ -180,7 +180,7 @@ func (a axis) label(item any) string {
 	return text
 }
 
-// truth returns true or false for any accepted spelling of a boolean. It returns other text unchanged.
+// truth returns true or false for every accepted spelling of a boolean. It returns other text unchanged.
 func truth(text string) string {
 	if plain := numeral.Truth(text); plain != text {
 		return map[string]string{"0": "false", "1": "true"}[plain]
@@ -188,7 +188,8 @@ func truth(text string) string {
 	return text
 }
 
-// writtenAs returns the value that a specification file would hold for a flag's text: numbers and lists as JSON.
+// writtenAs converts a flag's text to the value that a specification file would have. It reads numbers and lists as
+// JSON.
 func writtenAs(key string, text option.Text) any {
 	o, isOption := option.Of(key)
 	switch {
@@ -203,7 +204,7 @@ func writtenAs(key string, text option.Text) any {
 	return string(text)
 }
 
-// parseGroup reads values that change together: {"name": ..., KEY: VALUE, ...}.
+// parseGroup reads a group of values that change together: {"name": ..., KEY: VALUE, ...}.
 func (a axis) parseGroup(group map[string]any) (value, error) {
 	v := value{group: true, set: map[string]any{}, written: group}
 	var words []string
@@ -236,8 +237,8 @@ func (a axis) parseGroup(group map[string]any) (value, error) {
 	return v, nil
 }
 
-// setsNothing returns the error for a group that sets no value, such as a control group. The error shows how to write
-// one.
+// setsNothing returns the error for a group that sets no value, such as a control group. The error shows how to write a
+// control group.
 func (a axis) setsNothing(label string) error {
 	group, name := "a group", ""
 	if label != "" {
@@ -247,7 +248,7 @@ func (a axis) setsNothing(label string) error {
 		a.place, group, name, cmp.Or(a.sets, "batch_size"))
 }
 
-// keyOfGroups returns a key that some group in the list sets, or "" if none does.
+// keyOfGroups returns a key that a group in the list sets, or "" if no group sets one.
 func keyOfGroups(list []any) string {
 	for _, item := range list {
 		group, _ := item.(map[string]any)
@@ -260,7 +261,7 @@ func keyOfGroups(list []any) string {
 	return ""
 }
 
-// splitValues splits a flag's list of values at its commas, except for commas inside JSON brackets.
+// splitValues splits a flag's list of values at its commas. It ignores commas inside JSON brackets.
 func splitValues(list string) []string {
 	var items []string
 	depth, start := 0, 0

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// builds finds the programs of cells. It reads each file once, for its checksum.
+// builds finds the programs of cells. It reads each file only once to compute the checksum.
 type builds struct {
 	own      string
 	binaries []Binary
@@ -39,8 +39,8 @@ func (b *builds) add(name, path string) error {
 	return nil
 }
 
-// find resolves a value of the build axis. A psbench yields its program. A registry file of plugins yields the path of
-// this psbench and that file.
+// find resolves a value of the build axis. If the value is a psbench, find returns the path of that program. If the
+// value is a registry file, find returns the path of this psbench and the registry file.
 func (b *builds) find(build string) (program, registryFile string, err error) {
 	if strings.HasSuffix(build, ".json") {
 		if !executable.IsFile(build) {
@@ -68,7 +68,7 @@ func (b *builds) find(build string) (program, registryFile string, err error) {
 	return program, "", b.add("build "+filepath.Base(build), program)
 }
 
-// plugin returns the files that a plugin runs, nil for psbench's own parts.
+// plugin returns the files that a plugin runs, or nil for psbench's own parts.
 func (b *builds) plugin(p registry.Plugin) ([]string, error) {
 	if p.Name == registry.Builtin {
 		return nil, nil

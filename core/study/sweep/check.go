@@ -11,10 +11,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// MostRepeats bounds the rounds of a sweep.
+// MostRepeats is the largest number of rounds of a sweep.
 const MostRepeats = 1_000_000
 
-// check returns an error if the plan is invalid. A checked plan has valid indexes, file names and identity.
+// check returns an error if the plan is invalid. All indexes, file names and the identity of a checked plan are valid.
 func (p *Plan) check() error {
 	switch {
 	case p.Repeats < 1 || p.Repeats > MostRepeats:
@@ -51,8 +51,8 @@ func (p *Plan) check() error {
 	return nil
 }
 
-// check returns an error if the cell is invalid. before has the IDs of earlier cells and whether each has runs of its
-// own.
+// check returns an error if the cell is invalid. before maps the IDs of earlier cells to whether the cell has its own
+// runs.
 func (c Cell) check(axes int, sums map[string]string, before map[string]bool) error {
 	if len(c.Values) != axes {
 		return fmt.Errorf("it has %d values for %d axes", len(c.Values), axes)

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Difference describes how a plan differs from the plan that the sweep was begun with.
+// Difference describes how a plan differs from the sweep's first plan.
 type Difference struct {
-	// Changed lists the values and binary checksums that changed in cells which both plans have.
+	// Changed lists changed values and changed checksums of binaries, in cells that both plans have.
 	Changed []Change
-	// Added and Removed list the names of cells with runs that only one plan has.
+	// Added and Removed list the names of cells with runs that are in only one of the plans.
 	Added, Removed []string
-	// Repeats, Baseline, Again and Hosts hold changes of the plan itself; nil means unchanged.
+	// Repeats, Baseline, Again and Hosts hold changes of the plan itself. nil means no change.
 	Repeats, Baseline, Again, Hosts *Change
 }
 
-// Change is a value before and after.
+// Change is a value in the recorded plan and in the new plan.
 type Change struct {
 	Name     string   // a configuration key, a part or the name of a binary
 	Old, New string   // "" if absent
 	Cells    []string // names of the cells that have the change
 }
 
-// Compare returns how the plan computed now differs from p, the recorded plan.
+// Compare returns how the plan now differs from the recorded plan p.
 func (p *Plan) Compare(now *Plan) Difference {
 	var d Difference
 	before := map[string]Cell{} // recorded cells by ID and by name
@@ -64,7 +64,7 @@ func (p *Plan) Compare(now *Plan) Difference {
 	return d
 }
 
-// None reports whether both plans run the same.
+// None reports whether both plans make the same runs.
 func (d Difference) None() bool { return d.Extends() && d.Repeats == nil && len(d.Added) == 0 }
 
 // Extends reports whether the new plan differs only in added cells or in the number of repeats.
@@ -72,7 +72,7 @@ func (d Difference) Extends() bool {
 	return len(d.Changed)+len(d.Removed) == 0 && d.Baseline == nil && d.Again == nil && d.Hosts == nil
 }
 
-// Lines returns the difference for people, one sentence per change.
+// Lines describes the difference for people, with one sentence per change.
 func (d Difference) Lines() []string {
 	var lines []string
 	for _, c := range d.Changed {
@@ -105,7 +105,7 @@ func orNone(value string) string {
 	return value
 }
 
-// someOf names up to three cells; of more it gives the number and the first.
+// someOf names all cells if there are at most three. Otherwise it gives their number and the first name.
 func someOf(cells []string) string {
 	const most = 3
 	if len(cells) == 1 {
@@ -140,10 +140,10 @@ func compareCells(changes map[string]*Change, cell string, was, is map[string]st
 	}
 }
 
-// flat returns everything that enters a cell's identity, by key.
+// flat returns every value that enters the identity of a cell, by key.
 func (p *Plan) flat(c Cell) map[string]string {
 	out := map[string]string{}
-	for _, kind := range []string{"model", "data"} { // the configuration names these by ID
+	for _, kind := range []string{"model", "data"} { // the configuration names these parts by ID
 		out["class of "+kind] = c.Parts[kind]
 	}
 	for name, words := range c.Parts {

@@ -10,17 +10,17 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Rough costs of psbench's own parts on two cores, in ns. docs/performance.md has measurements of a known machine. A
-// sweep corrects its estimates by its first runs.
+// Rough costs of psbench's own parts on two cores, in ns. docs/performance.md has measurements of a known machine. Once
+// the first runs of a sweep are done, measured times correct these estimates.
 const (
 	startNS     = 400e6 // per run
 	rankNS      = 100e6 // per process
-	iterationNS = 0.3e6 // per iteration, without computing
+	iterationNS = 0.3e6 // per iteration, without compute
 	parameterNS = 2.5   // per parameter, trainer and iteration: gradient, reduction and update
 	multiplyNS  = 0.1   // per parameter and sample: a forward and a backward pass
 )
 
-// expected estimates how long a run takes. It returns 0 if only a run can tell.
+// expected estimates how long a run takes. It returns 0 if no estimate is possible before a run.
 func expected(exp *config.Experiment) time.Duration {
 	iteration := iterationTime(exp)
 	measured, known := passTime(exp, exp.Length, iteration)
@@ -32,8 +32,8 @@ func expected(exp *config.Experiment) time.Duration {
 	return time.Duration(min(startNS+rankNS*float64(exp.World.Master())+measured+warmUp, float64(longest)))
 }
 
-// passTime returns the duration of a pass in ns, given the duration of an iteration. known is false if it cannot be
-// estimated.
+// passTime returns the duration of a pass in ns. iteration is the duration of one iteration in ns. known is false if no
+// estimate is possible.
 func passTime(exp *config.Experiment, l stop.Length, iteration float64) (ns float64, known bool) {
 	iterations, known := float64(l.Iterations), true
 	switch {
@@ -48,7 +48,7 @@ func passTime(exp *config.Experiment, l stop.Length, iteration float64) (ns floa
 	return iterations * iteration, known && iteration > 0
 }
 
-// iterationTime estimates one iteration in ns. It returns 0 for a model that is not psbench's own.
+// iterationTime estimates one iteration in ns. It returns 0 if the model is not one of psbench's own.
 func iterationTime(exp *config.Experiment) float64 {
 	parameters, known := parametersOf(exp)
 	if !known {
@@ -58,7 +58,8 @@ func iterationTime(exp *config.Experiment) float64 {
 	return iterationNS + each*float64(len(exp.World.TrainerRanks()))
 }
 
-// iterationsOf returns a trainer's iterations per epoch. known is false if the settings of the data do not tell.
+// iterationsOf returns the number of iterations per epoch of a trainer. known is false if the settings of the data do
+// not give it.
 func iterationsOf(exp *config.Experiment) (n float64, known bool) {
 	var s struct {
 		Samples float64 `json:"sample_count"`
@@ -73,16 +74,17 @@ func iterationsOf(exp *config.Experiment) (n float64, known bool) {
 	return s.Batches, s.Batches > 0
 }
 
-// parametersOf returns how many parameters of the model are reduced. known is false if its settings do not tell.
+// parametersOf returns the number of model parameters that are reduced. known is false if the model's settings do not
+// give it.
 func parametersOf(exp *config.Experiment) (n float64, known bool) {
 	var s struct {
-		Sizes  []float64 `json:"sizes"` // layers of an mlp
+		Sizes  []float64 `json:"sizes"` // layer sizes of an mlp
 		Rows   float64   `json:"num_embeddings"`
 		Dim    float64   `json:"embedding_dim"`
 		In     float64   `json:"dense_input_size"`
 		Out    float64   `json:"dense_output_size"`
 		Layers float64   `json:"dense_layers_count"`
-		Bottom []float64 `json:"bottom_layers"` // layers of a dlrm
+		Bottom []float64 `json:"bottom_layers"` // layer sizes of a dlrm
 		Top    []float64 `json:"top_layers"`
 	}
 	if json.Unmarshal(exp.Parts[sdk.KindModel].Settings, &s) != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Schema names the format of the plan's file.
+// Schema is the format name of the plan's file.
 const Schema = "psbench.sweep/1"
 
 // PlanFile is the name of the plan's file in a sweep folder.
 const PlanFile = "sweep.json"
 
-// HostsFile is the name of the file in a sweep folder from which runs read the plan's hosts. It exists only if there
-// are some.
+// HostsFile is the name of the file in a sweep folder from which runs read the plan's hosts. The file exists only if
+// the plan has hosts.
 const HostsFile = "hosts.txt"
 
 // onDisk is the content of the plan's file.
@@ -29,7 +29,7 @@ type onDisk struct {
 	Plan
 }
 
-// IsSweep reports whether dir is a sweep folder, that is, has a plan.
+// IsSweep reports whether dir is a sweep folder, i.e. contains a plan.
 func IsSweep(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, PlanFile))
 	return err == nil && info.Mode().IsRegular()
@@ -38,9 +38,9 @@ func IsSweep(dir string) bool {
 // ConfigFile returns the path of the cell's configuration file, relative to the sweep folder.
 func (c Cell) ConfigFile() string { return filepath.Join("cells", c.ID+".json") }
 
-// Write writes the plan and the configuration files of its cells into the sweep folder dir and replaces an earlier
-// plan. The plan's file comes last, in one step: the folder has either the old plan or the new one, with all the files
-// of its cells.
+// Write writes the plan and the cells' configuration files into the sweep folder dir and replaces an earlier plan. It
+// replaces the plan's file last and atomically. The folder therefore always has a complete plan, old or new, with all
+// configuration files of its cells.
 func (p *Plan) Write(dir string) error {
 	if err := p.check(); err != nil {
 		return err

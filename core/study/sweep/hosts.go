@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// CheckHosts returns an error if the cells run several psbenches but a line of the hosts names one.
+// CheckHosts returns an error if the cells run several psbenches but a line of the hosts names a single psbench.
 func (p *Plan) CheckHosts() error {
 	programs := map[string]bool{}
 	for _, i := range p.Running() {
@@ -24,8 +24,8 @@ func (p *Plan) CheckHosts() error {
 		team.HostsFlag, p.Hosts[i], len(programs))
 }
 
-// CheckTasks returns an error if cells differ in something that all tasks of a launcher share: the program, the
-// interface and the registry files.
+// CheckTasks returns an error if cells differ in a property that all tasks of a launcher share: the program, the
+// interface or the registry files.
 func (p *Plan) CheckTasks(program, network string) error {
 	registry := p.Cells[p.Baseline].Config["registry"]
 	for _, i := range p.Running() {

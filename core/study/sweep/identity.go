@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// places lists the options that locate something. A cell's identity covers the content, not its location.
+// places lists the options that hold a path. The identity of a cell depends on the content there, not on the path.
 var places = []string{"config", "registry", "no_user_registry", "model_config_path", "data_config_path",
 	"server_config_path", "trainer_config_path"}
 
@@ -31,7 +31,7 @@ func (p *Plan) sums() map[string]string {
 	return sums
 }
 
-// identity returns the hash of everything that runs, independent of order.
+// identity returns a hash of everything that the plan runs. The order of cells does not matter.
 func (p *Plan) identity() string {
 	var ids []string
 	for _, i := range p.Running() {
@@ -44,7 +44,7 @@ func (p *Plan) identity() string {
 	return hash(ids)
 }
 
-// identity returns the hash of the cell's experiment. A cell without runs is identified by its name.
+// identity returns a hash of the cell's experiment. For a cell that does not run, it is a hash of the name.
 func (c Cell) identity(sums map[string]string) string {
 	if !c.Runs() {
 		return short([]any{"no runs", c.Name})
@@ -52,7 +52,7 @@ func (c Cell) identity(sums map[string]string) string {
 	return short(c.experiment(sums))
 }
 
-// experiment returns the values that two cells have in common if their experiments are equal.
+// experiment returns the values that are equal for two cells exactly if their experiments are equal.
 func (c Cell) experiment(sums map[string]string) any {
 	config := maps.Clone(c.Config)
 	for _, key := range places {
@@ -66,7 +66,7 @@ func (c Cell) experiment(sums map[string]string) any {
 	return []any{canonical(config), c.Parts, sums[c.Binary], plugins}
 }
 
-// canonical returns v with equal numbers written alike.
+// canonical returns v with a single spelling for equal numbers.
 func canonical(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

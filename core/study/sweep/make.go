@@ -14,43 +14,44 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Many is the number of cells above which the user has to agree.
+// Many is the largest number of cells that needs no consent from the user.
 const Many = 10_000
 
-// Most is the largest number of cells of a sweep, including cells that rules leave out. A plan is read from one file of
-// at most jsonfile.MaxMiB; that leaves 3 KiB for each cell, more than a cell needs.
+// Most is the largest number of cells of a sweep, including cells that rules leave out. A plan is one file of at most
+// jsonfile.MaxMiB. With this many cells, 3 KiB remain for each cell, which is more than a cell needs.
 const Most = 20_000
 
 // Maker turns specifications into plans.
 type Maker struct {
-	// Sources are the configuration layers that all cells share. The base of the specification lies below the
-	// environment, and the values of a cell lie above all layers.
+	// Sources are the configuration layers that all cells share. The specification's base lies below the environment.
+	// The values of a cell lie above all layers.
 	Sources config.Sources
 	// Registry returns the registry that a configuration selects.
 	Registry func(*config.Config) (*registry.Registry, error)
-	// Catalogue returns the parts of a plugin. Maker asks each plugin once.
+	// Catalogue returns the parts of a plugin. Maker calls it once for each plugin.
 	Catalogue config.Catalogue
 	// Program is the psbench that runs cells without a build.
 	Program string
-	// Effective returns the configuration that another psbench computes from values. Its error has that psbench's
-	// message.
+	// Effective returns the configuration that another psbench computes from values. Its error contains the other
+	// psbench's message.
 	Effective func(ctx context.Context, program string, values map[string]any) (map[string]any, error)
-	// Try starts an experiment and ends it before its first pass. If Try is nil, there are no trials.
+	// Try starts an experiment and ends it before the first pass. If Try is nil, Make starts no experiments.
 	Try func(ctx context.Context, exp *config.Experiment) error
-	// Across means that runs span several hosts, for which psbench chooses another default transport.
+	// Across means that runs span several hosts. psbench then has a different default transport.
 	Across bool
-	// Yes means that the user agrees to more than Many cells.
+	// Yes means that the user has agreed to more than Many cells.
 	Yes bool
 }
 
-// ManyError reports more than Many cells, to which the user has to agree.
+// ManyError reports a sweep of more than Many cells, which needs the user's consent.
 type ManyError struct{ Cells int }
 
 func (e *ManyError) Error() string {
 	return fmt.Sprintf("the axes have %d cells, more than %d", e.Cells, Many)
 }
 
-// Make checks the cells of a specification and returns their plan. It returns a *ManyError if the user has to agree.
+// Make checks the cells of a specification and returns their plan. If the user must first agree to the number of cells,
+// it returns a *ManyError.
 func (m *Maker) Make(ctx context.Context, s *Spec) (*Plan, error) {
 	b, err := m.begin(s)
 	if err != nil {
@@ -68,12 +69,12 @@ func (m *Maker) Make(ctx context.Context, s *Spec) (*Plan, error) {
 	b.plan.Identify()
 	b.findSame()
 	b.moveBaseline()
-	b.plan.Identify() // findSame took the runs of some cells, which changes their IDs
+	b.plan.Identify() // findSame removed the runs of some cells, which changes their IDs
 	b.plan.Warnings = b.warnings()
 	return b.plan, b.plan.check()
 }
 
-// maker holds a plan while it is made.
+// maker holds the state of one call of Make.
 type maker struct {
 	*Maker
 	spec             *Spec
@@ -83,15 +84,15 @@ type maker struct {
 	builds           *builds
 	registries       map[string]*registry.Registry
 	catalogues       map[string]said
-	unknown          map[int]error    // by cell: a setting that its part does not have
+	unknown          map[int]error    // by cell: error about a setting that its part does not have
 	used             map[string]bool  // axis settings that some part has
-	refused          map[int]error    // by cell: a part's error about its settings
+	refused          map[int]error    // by cell: error of a part that refuses its settings
 	made             map[string]error // errors of building parts, by part, settings and environment
-	tried            map[string]bool  // questions that trials answered without an error
-	failed           map[string]error // errors of trials, by their questions and world
-	recorder         *sdk.Recorder    // for parts that are built only to check them
-	experiments      []string         // by cell: the hash of what affects its runs
-	notes            map[string]int   // number of cells by warning
+	tried            map[string]bool  // questions that a trial has answered without an error
+	failed           map[string]error // errors of trials, by questions and world
+	recorder         *sdk.Recorder    // for parts that are built only for a check
+	experiments      []string         // by cell: hash of all values that affect its runs
+	notes            map[string]int   // number of cells for each warning
 }
 
 func (m *Maker) begin(s *Spec) (*maker, error) {
@@ -154,7 +155,7 @@ func (s *Spec) outline(axes []axis) (*Plan, error) {
 	return p, s.limit(p)
 }
 
-// eachCell adds every cell of the product to the plan. The last axis changes fastest.
+// eachCell adds every combination of axis values to the plan as a cell. The last axis changes fastest.
 func (b *maker) eachCell(ctx context.Context) error {
 	places := make([]int, len(b.axes))
 	for {
@@ -179,7 +180,7 @@ func (b *maker) eachCell(ctx context.Context) error {
 	}
 }
 
-// cell makes the cell at a place on each axis. If a rule forbids the cell, it is skipped.
+// cell makes the cell at the given place on each axis. A cell that a rule forbids becomes a skipped cell.
 func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
 	var c Cell
 	var words []string
@@ -213,8 +214,8 @@ func (b *maker) cell(ctx context.Context, places []int) (Cell, error) {
 	return c, nil
 }
 
-// checkSkipped returns an error for a setting that no part of any cell has, for a value that parts refuse in every
-// cell, and if no cell is left to run.
+// checkSkipped returns an error if no part in any cell has one of the settings, if the parts of all cells refuse a
+// value, or if no cell is left to run.
 func (b *maker) checkSkipped() error {
 	for _, i := range slices.Sorted(maps.Keys(b.unknown)) {
 		if b.unused(i) {
@@ -235,8 +236,8 @@ func (b *maker) checkSkipped() error {
 		first.Name, first.Skipped)
 }
 
-// baseline returns the index of the first cell that fits the baseline of the specification. Without a baseline it
-// returns the first cell that runs.
+// baseline returns the index of the first running cell that fits the specification's baseline. If the specification has
+// no baseline, it returns the first running cell.
 func (b *maker) baseline() (int, error) {
 	if len(b.spec.Baseline) == 0 {
 		return b.plan.Running()[0], nil
@@ -258,7 +259,7 @@ func (b *maker) baseline() (int, error) {
 	return 0, fmt.Errorf("%s: baseline %s is no cell", b.spec.origin, r.written)
 }
 
-// findSame sets Same in each cell whose experiment equals an earlier cell's.
+// findSame finds cells with equal experiments. It sets Same in all of them except the first.
 func (b *maker) findSame() {
 	first := map[string]int{}
 	for i, hash := range b.experiments {
@@ -274,14 +275,14 @@ func (b *maker) findSame() {
 	}
 }
 
-// moveBaseline replaces a baseline without runs of its own by the cell that runs for it.
+// moveBaseline handles a baseline that repeats an earlier cell: the earlier cell becomes the baseline.
 func (b *maker) moveBaseline() {
 	if c := b.plan.Cells[b.plan.Baseline]; c.Same != "" {
 		b.plan.Baseline = b.plan.Cell(c.Same)
 	}
 }
 
-// warnings returns each distinct warning of the cells, with its number of cells.
+// warnings returns each distinct warning with the number of cells that have it.
 func (b *maker) warnings() []string {
 	var out []string
 	for _, text := range slices.Sorted(maps.Keys(b.notes)) {

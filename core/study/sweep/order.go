@@ -9,10 +9,10 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// AgainID takes the place of the cell's ID for the A/A cell.
+// AgainID is the ID of the A/A cell in run folders and journals.
 const AgainID = "again"
 
-// SeedKey is the option that seeds a run. Round r adds r to its value.
+// SeedKey is the option that seeds a run. Round r adds r to the option's value.
 const SeedKey = "torch_seed"
 
 // Turn is one run of the plan.
@@ -28,7 +28,7 @@ type Turn struct {
 // ID returns the run's name in journals: "ID/ROUND", or "again/ROUND".
 func (t Turn) ID() string { return t.id + "/" + strconv.Itoa(t.Round) }
 
-// Turns returns the runs of a round, one for each cell. Their order is random but depends only on the plan's seed and
+// Turns returns the runs of a round, one for each cell, in random order. The order depends only on the plan's seed and
 // the round.
 func (p *Plan) Turns(round int) []Turn {
 	turns := p.round()
@@ -45,7 +45,7 @@ func (p *Plan) Turns(round int) []Turn {
 	return turns
 }
 
-// round returns the runs that every round has, in the order of the cells.
+// round returns the runs of each round, in the order of the cells.
 func (p *Plan) round() []Turn {
 	var turns []Turn
 	for _, i := range p.Running() {

@@ -12,15 +12,15 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// RefusedError reports that a part cannot be made with the settings of a cell.
+// RefusedError reports that a part refused the settings of a cell.
 type RefusedError struct{ err error }
 
 func (e *RefusedError) Error() string { return e.err.Error() }
 func (e *RefusedError) Unwrap() error { return e.err }
 
-// makeParts builds psbench's own parts of an experiment, which check their settings. Without this, every run of the
-// cell would fail hours later. Parts that need a run around them are left out, and so are parts of plugins, which have
-// processes of their own.
+// makeParts builds psbench's own parts of an experiment so that they check their settings. Without this check, every
+// run of the cell would fail hours later. makeParts leaves out parts that work only within a run, and parts of plugins,
+// which run in their own processes.
 func (b *maker) makeParts(ctx context.Context, exp *config.Experiment) error {
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindData, sdk.KindModel} {
 		part, chosen := exp.Parts[kind]
@@ -50,8 +50,8 @@ func (b *maker) makeParts(ctx context.Context, exp *config.Experiment) error {
 	return nil
 }
 
-// envOf returns the environment in which a part is built, or nil if only a run has one. It contains no more of the cell
-// than the parts look at, since equal parts are built once.
+// envOf returns the environment for building a part, or nil if the part needs a real run. It contains only those values
+// of the cell that parts use, because parts with equal settings and environments are built only once.
 func (b *maker) envOf(kind sdk.Kind, exp *config.Experiment) any {
 	switch kind {
 	case sdk.KindTrainer:
@@ -85,7 +85,7 @@ func (b *maker) makePart(ctx context.Context, kind sdk.Kind, chosen config.Part,
 	return err
 }
 
-// hopeless reports whether a cell has a value on some axis that no running cell has.
+// hopeless reports whether no running cell shares one of the cell's axis values.
 func hopeless(c Cell, used []map[string]bool) bool {
 	for axis, value := range c.Values {
 		if !used[axis][value] {
@@ -95,7 +95,7 @@ func hopeless(c Cell, used []map[string]bool) bool {
 	return false
 }
 
-// usedValues returns for each axis the values that running cells have.
+// usedValues returns the values of running cells, by axis.
 func (p *Plan) usedValues() []map[string]bool {
 	used := make([]map[string]bool, len(p.Axes))
 	for axis := range used {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// planOf returns a plan of two servers and two counts of trainers; one cell is skipped.
+// planOf returns a plan of two servers and two numbers of trainers. One of the cells is skipped.
 func planOf(t testing.TB) *Plan {
 	t.Helper()
 	p := &Plan{
@@ -42,7 +42,7 @@ func planOf(t testing.TB) *Plan {
 func TestPlanIsReadAsItWasWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	p := planOf(t)
-	for range 2 { // the second replaces the first
+	for range 2 { // the second Write replaces the first plan
 		if err := p.Write(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, turn := range p.Turns(0) { // Turns relies on check
+		for _, turn := range p.Turns(0) { // Turns needs a checked plan
 			if !filepath.IsLocal(turn.Folder) || strings.Count(turn.Folder, "/") != 2 {
 				t.Errorf("a run is at %q", turn.Folder)
 			}

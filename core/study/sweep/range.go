@@ -11,13 +11,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostOfRange bounds the values of a range. One axis with more values would exceed the cells of a sweep.
+// mostOfRange is the largest number of values of a range. An axis with more values would exceed the maximum number of
+// cells.
 const mostOfRange = Most
 
-// mostDigits bounds the decimals of a value. A float64 distinguishes fewer.
+// mostDigits is the largest number of decimals of a value. A float64 distinguishes fewer decimals.
 const mostDigits = 20
 
-// number matches a number of a range. It does not end with a point, since two points may follow.
+// number matches a number of a range. A number must not end with a point, because two points may follow.
 const number = `([+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?)`
 
 // aRange matches FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR.
@@ -26,8 +27,7 @@ var aRange = regexp.MustCompile(`^` + number + `\.\.` + number + `(?:([+*])` + n
 // looksRange matches text that was probably meant as a range.
 var looksRange = regexp.MustCompile(`^[-+._\deE]*\d\.?\.\.[-+.\d]`)
 
-// parseRange returns the numbers of a range, computed without rounding. isRange is false if text is not meant as a
-// range.
+// parseRange returns the numbers of a range, computed exactly. isRange is false if text is not meant as a range.
 func parseRange(text string) (numbers []string, isRange bool, err error) {
 	parts := aRange.FindStringSubmatch(text)
 	if parts == nil {
@@ -91,7 +91,7 @@ func decimal(text string) *big.Rat {
 	return r
 }
 
-// inDecimals writes a number exactly. It returns false if that takes more than mostDigits decimals.
+// inDecimals writes a number exactly. It returns false if the number needs more than mostDigits decimals.
 func inDecimals(n *big.Rat) (string, bool) {
 	digits, exact := n.FloatPrec()
 	if !exact || digits > mostDigits {
@@ -103,10 +103,11 @@ func inDecimals(n *big.Rat) (string, bool) {
 // aNumber matches a number that is not part of a range.
 var aNumber = regexp.MustCompile(`^` + number + `$`)
 
-// mostPlain bounds the characters of a number without an exponent, so that people can read it.
+// mostPlain is the largest length of a number without an exponent that people can still read.
 const mostPlain = 21
 
-// plainNumber writes a number in one way, so that 0.1, .1 and 1e-1 are one value. It returns other text unchanged.
+// plainNumber gives equal numbers the same spelling, so that 0.1, .1 and 1e-1 are one value. It returns other text
+// unchanged.
 func plainNumber(text string) string {
 	written, err := numeral.JSON(text)
 	if err != nil || !aNumber.MatchString(written) {

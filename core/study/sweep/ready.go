@@ -12,19 +12,19 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// readyFolder has the specifications that come with psbench.
+// readyFolder is the folder of the specifications that are part of psbench.
 const readyFolder = "configs/sweeps"
 
-// Ready returns the sorted names of the specifications that come with psbench.
+// Ready returns the sorted names of the specifications that are part of psbench.
 func Ready() []string {
-	files, _ := fs.Glob(psbench.Files, readyFolder+"/*.json") // the only possible error is a bad pattern
+	files, _ := fs.Glob(psbench.Files, readyFolder+"/*.json") // Glob fails only for a bad pattern
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(path.Base(file), ".json")
 	}
 	return files
 }
 
-// OpenSpec reads the specification that comes with psbench under this name, or else the file of this name.
+// OpenSpec reads psbench's own specification with this name. If there is none, it reads the file with this name.
 func OpenSpec(name string) (*Spec, error) {
 	if slices.Contains(Ready(), name) {
 		file := readyFolder + "/" + name + ".json"

@@ -20,8 +20,8 @@ import (
 // checkKey is the option that makes runs check their reductions.
 const checkKey = "check"
 
-// checkBase turns the base of the specification into a configuration layer. It returns an error if a value of all cells
-// is also set by an axis, or if a run of a sweep cannot have it.
+// checkBase turns the base of the specification into a configuration layer. It returns an error if an axis sets a value
+// of the base too, or if a sweep does not allow the value.
 func (b *maker) checkBase() error {
 	axes := map[string]bool{}
 	for _, a := range b.axes {
@@ -60,7 +60,7 @@ func (b *maker) checkBase() error {
 	return err
 }
 
-// resolve checks the configuration of a cell and sets everything in the cell that its runs need.
+// resolve checks the configuration of a cell and sets all fields of the cell that its runs need.
 func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	values, build := b.values(places)
 	c.Binary = b.Program
@@ -95,7 +95,7 @@ func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	}
 	if c.Binary != b.Program {
 		given := slices.DeleteFunc(slices.Clone(exp.Values), func(v result.Value) bool {
-			across := b.Across && v.Key == config.Transport // the other psbench does not derive it
+			across := b.Across && v.Key == config.Transport // the other psbench does not derive the transport
 			return !across && (strings.HasPrefix(v.Origin, "default") || config.Derived(v))
 		})
 		if c.Config, err = b.effective(ctx, c.Binary, given); err != nil {
@@ -125,7 +125,7 @@ func (b *maker) resolve(ctx context.Context, places []int, c *Cell) error {
 	return nil
 }
 
-// values returns a cell's configuration layer and its build, given the cell's place on each axis.
+// values returns a cell's configuration layer and build. places has the index of the cell's value on each axis.
 func (b *maker) values(places []int) (values map[string]any, build string) {
 	values = map[string]any{}
 	set := map[string]any{}
@@ -151,7 +151,7 @@ func (b *maker) values(places []int) (values map[string]any, build string) {
 	return values, build
 }
 
-// settings returns the settings of parts, as KIND.SETTING, that a cell gets from its axes.
+// settings returns the settings of parts, as KIND.SETTING, that the axes set for a cell.
 func (b *maker) settings(places []int) map[string]bool {
 	settings := map[string]bool{}
 	for i, a := range b.axes {
@@ -164,7 +164,7 @@ func (b *maker) settings(places []int) map[string]bool {
 	return settings
 }
 
-// unused reports whether a cell has a setting that no part of any cell has.
+// unused reports whether a cell has a setting that no part in any cell has.
 func (b *maker) unused(cell int) bool {
 	for key := range b.settings(b.placesOf(cell)) {
 		if !b.used[key] {
@@ -174,7 +174,7 @@ func (b *maker) unused(cell int) bool {
 	return false
 }
 
-// placesOf returns the cell's place on each axis.
+// placesOf returns the index of the cell's value on each axis.
 func (b *maker) placesOf(cell int) []int {
 	places := make([]int, len(b.axes))
 	for i := len(places) - 1; i >= 0; i-- {
@@ -190,7 +190,7 @@ func (b *maker) merge(values map[string]any) (*config.Config, error) {
 	return config.Merge(sources)
 }
 
-// axesPlace names the axes in errors about their values.
+// axesPlace names the axes in error messages about their values.
 func (s *Spec) axesPlace() string {
 	if s.origin == flagOrigin {
 		return s.origin
@@ -198,7 +198,7 @@ func (s *Spec) axesPlace() string {
 	return "axes of " + s.origin
 }
 
-// registriesWith returns the registry files of a cell and one more.
+// registriesWith returns the registry files of a cell plus the given file.
 func (b *maker) registriesWith(values map[string]any, file string) (any, error) {
 	conf, err := b.merge(values)
 	if err != nil {
@@ -211,7 +211,7 @@ func (b *maker) registriesWith(values map[string]any, file string) (any, error) 
 	return all, nil
 }
 
-// registry returns the registry of a configuration. It reads each registry once.
+// registry returns the registry of a configuration. It reads each registry only once.
 func (b *maker) registry(conf *config.Config) (*registry.Registry, error) {
 	key := fmt.Sprint(conf.NoUserRegistry, conf.Registry)
 	if reg, ok := b.registries[key]; ok {
@@ -224,13 +224,13 @@ func (b *maker) registry(conf *config.Config) (*registry.Registry, error) {
 	return reg, err
 }
 
-// said is a plugin's answer about its parts.
+// said is a plugin's answer to the question which parts it has.
 type said struct {
 	parts []sdk.Part
 	err   error
 }
 
-// catalogue returns the parts of a plugin. It asks each plugin once.
+// catalogue returns the parts of a plugin. It asks each plugin only once.
 func (b *maker) catalogue(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
 	key := fmt.Sprint(p.Name, p.Command, p.SHA256)
 	answer, asked := b.catalogues[key]

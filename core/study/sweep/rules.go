@@ -9,13 +9,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// rule is a rule of include or exclude, or the baseline. It lists the values that fit for each axis that it names.
+// rule is a rule of include or exclude, or the baseline. It names some axes and lists the values that fit on each of
+// them.
 type rule struct {
 	values  map[int][]string // labels by index of the axis
 	written string
 }
 
-// rulesOf parses the rules under a key of the specification.
+// rulesOf parses the rules that the specification gives under key.
 func (s *Spec) rulesOf(key string, axes []axis, given []map[string]any) ([]rule, error) {
 	var rules []rule
 	for i, g := range given {
@@ -60,7 +61,7 @@ func parseRule(place string, axes []axis, given map[string]any) (rule, error) {
 	return r, nil
 }
 
-// labelsOf returns the labels of an axis that an item of a rule stands for.
+// labelsOf returns the labels on an axis that match an item of a rule.
 func labelsOf(a axis, item any) ([]string, error) {
 	wanted := []string{a.label(item)}
 	if text, ok := item.(string); ok {
@@ -79,7 +80,8 @@ func labelsOf(a axis, item any) ([]string, error) {
 	return wanted, nil
 }
 
-// fits reports whether a cell has one of the rule's values on each axis that the rule names.
+// fits reports whether the rule fits a cell. On each axis that the rule names, the cell must have one of the rule's
+// values.
 func (r rule) fits(labels []string) bool {
 	for i, wanted := range r.values {
 		if !slices.Contains(wanted, labels[i]) {
@@ -89,7 +91,7 @@ func (r rule) fits(labels []string) bool {
 	return true
 }
 
-// unwanted returns why the rules leave a cell out, "" if they do not.
+// unwanted returns the reason why the rules leave out a cell, or "" if they keep it.
 func unwanted(labels []string, include, exclude []rule) string {
 	for _, r := range exclude {
 		if r.fits(labels) {

@@ -12,7 +12,8 @@ import (
 
 const schemaFile = "../../../schemas/sweep.schema.json"
 
-// specSchema describes specifications. Their base is a configuration, which has a schema of its own.
+// specSchema describes specifications. Their base is a configuration, for which it refers to the schema of
+// configurations.
 func specSchema() *jsonschema.Schema {
 	s := golden.Tagged().Reflect(&Spec{})
 	s.Title = "A specification of a sweep of psbench"

@@ -14,10 +14,10 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// DefaultRepeats is the number of rounds of a sweep that sets none.
+// DefaultRepeats is the number of rounds if a sweep does not set one.
 const DefaultRepeats = 10
 
-// Spec is the content of a specification's file.
+// Spec is the content of a specification file.
 type Spec struct {
 	SchemaURL string           `json:"$schema,omitempty"`
 	Name      string           `json:"name,omitempty" doc:"what the sweep is called"`
@@ -36,18 +36,18 @@ type Spec struct {
 	RunTimeout string `json:"run_timeout,omitempty" doc:"the longest time that a run may take, as in 90s or 1h; one that takes longer is ended and has failed"`
 	Metric     string `json:"metric,omitempty" doc:"what cells are compared by; throughput by default"`
 
-	origin string // the specification's name in errors
-	axes   []axis // from flags; they follow the axes of the file or replace them
+	origin string // name of the specification in error messages
+	axes   []axis // from flags: added to the file's axes, or replacing them
 	alone  bool   // whether the specification may have no axis
 }
 
-// Limits is the budget of a specification.
+// Limits is the budget in a specification.
 type Limits struct {
 	Time     string `json:"time,omitempty" doc:"the longest time that the runs of the sweep take together, as in 8h30m"`
 	Failures int    `json:"failures,omitempty" jsonschema:"minimum=0" doc:"the number of failed runs after which the sweep ends"`
 }
 
-// ParseSpec parses a specification. name stands for it in errors.
+// ParseSpec parses a specification. name is its name in error messages.
 func ParseSpec(name string, data []byte) (*Spec, error) {
 	s := &Spec{origin: name}
 	if err := jsonfile.Decode(name, data, s); err != nil {
@@ -63,16 +63,16 @@ func ParseSpec(name string, data []byte) (*Spec, error) {
 	return s, s.limit(&Plan{})
 }
 
-// NewSpec returns an empty specification, to which flags add axes.
+// NewSpec returns an empty specification. Flags add axes to it.
 func NewSpec() *Spec { return &Spec{origin: flagOrigin} }
 
-// Alone returns a specification without axes: one experiment and its A/A cell, in so many rounds.
+// Alone returns a specification without axes: a single experiment and its A/A cell, with the given number of rounds.
 func Alone(repeats int) *Spec { return &Spec{Repeats: repeats, origin: "the flags", alone: true} }
 
-// flagOrigin stands in errors for a specification made from flags.
+// flagOrigin is the name, in error messages, of a specification made from flags.
 const flagOrigin = "--axis"
 
-// AddAxis adds an axis from a flag, NAME=VALUE,VALUE... It replaces the file's axis of the same name.
+// AddAxis adds an axis from a flag, NAME=VALUE,VALUE... The axis replaces the file's axis of the same name.
 func (s *Spec) AddAxis(text string) error {
 	name, list, ok := strings.Cut(text, "=")
 	if !ok || strings.TrimSpace(name) == "" || list == "" {
@@ -104,7 +104,7 @@ func (s *Spec) AddAxis(text string) error {
 	return nil
 }
 
-// Text returns the specification as the JSON of a file, including the axes of flags.
+// Text returns the specification as JSON for a file, including the axes from flags.
 func (s *Spec) Text() ([]byte, error) {
 	axes, err := s.allAxes()
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Spec) Text() ([]byte, error) {
 	return encode(whole)
 }
 
-// allAxes returns the axes of the file and of flags. A flag's axis replaces the file's axis of the same name.
+// allAxes returns the axes of the file and of the flags. A flag's axis replaces the file's axis of the same name.
 func (s *Spec) allAxes() ([]axis, error) {
 	var axes []axis
 	for i, given := range s.Axes {
@@ -145,7 +145,7 @@ func (s *Spec) allAxes() ([]axis, error) {
 	return axes, checkKeys(axes)
 }
 
-// parseAxis parses an axis of the file: an object whose only key is the name of the axis.
+// parseAxis parses an axis of the file. An axis is an object with one key, the axis's name.
 func (s *Spec) parseAxis(place int, given map[string]any) (axis, error) {
 	var a axis
 	if len(given) != 1 {
@@ -190,7 +190,7 @@ func checkKeys(axes []axis) error {
 	return nil
 }
 
-// limit sets the plan's budget and run timeout from the specification.
+// limit copies the budget and the run timeout of the specification into the plan.
 func (s *Spec) limit(p *Plan) error {
 	if p.Budget.Failures = s.Budget.Failures; p.Budget.Failures < 0 {
 		return fmt.Errorf("%s: budget.failures is %d but must be 0 or more", s.origin, p.Budget.Failures)
@@ -205,13 +205,13 @@ func (s *Spec) limit(p *Plan) error {
 	return nil
 }
 
-// IsTime reports whether text is a duration that a specification accepts.
+// IsTime reports whether a specification accepts text as a duration.
 func IsTime(text string) bool {
 	t, err := timeOf(text)
 	return err == nil && t > 0
 }
 
-// timeOf parses a duration; "" is 0. Its error continues a sentence.
+// timeOf parses a duration; "" is 0. The text of its error completes a sentence of the caller.
 func timeOf(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -223,10 +223,10 @@ func timeOf(text string) (time.Duration, error) {
 	return t, nil
 }
 
-// nearest returns a hint at the known name that was probably meant.
+// nearest returns a hint that names the known name closest to name.
 func nearest(name string, known []string) string { return spelling.Hint(name, known, "", "") }
 
-// label returns a value as text for people: strings as they are, other values as JSON.
+// label returns a value as text for people: strings unchanged, other values as JSON.
 func label(v any) string {
 	switch v := v.(type) {
 	case string:

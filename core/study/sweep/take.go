@@ -45,11 +45,11 @@ func partsOf(parts map[sdk.Kind]config.Part, inTrainer map[sdk.Kind]string) map[
 	return keys
 }
 
-// pluginPrefix starts the entries of Cell.Parts that hold the arguments of a plugin.
+// pluginPrefix is the prefix of those keys in Cell.Parts that hold the arguments of a plugin.
 const pluginPrefix = "arguments of plugin "
 
-// argumentsOf returns the arguments of a plugin's program. A file is given by its base name, since its content has a
-// checksum.
+// argumentsOf returns the arguments of a plugin's program. It shortens each file to its base name, because a checksum
+// covers the file's content.
 func argumentsOf(p registry.Plugin) string {
 	var words []string
 	for _, argument := range p.Command[min(1, len(p.Command)):] {
@@ -61,7 +61,7 @@ func argumentsOf(p registry.Plugin) string {
 	return strings.Join(words, " ")
 }
 
-// plugins returns the files that the plugins of parts run, sorted and each once.
+// plugins returns the files that the plugins of parts run, sorted and without repeats.
 func (b *maker) plugins(parts map[sdk.Kind]config.Part) ([]string, error) {
 	var all []string
 	for _, kind := range slices.Sorted(maps.Keys(parts)) {
@@ -88,7 +88,7 @@ func (b *maker) effective(ctx context.Context, program string, values []result.V
 	return file, err
 }
 
-// fileOf returns values as a decoded configuration file. Its paths are absolute.
+// fileOf returns values as a decoded configuration file with absolute paths.
 func fileOf(values []result.Value) (map[string]any, error) {
 	text, err := json.Marshal(config.File(values))
 	if err != nil {
@@ -119,7 +119,8 @@ func fileOf(values []result.Value) (map[string]any, error) {
 	return file, nil
 }
 
-// matters returns the cell without values that its runs do not use. Cells that are then equal have equal runs.
+// matters returns the cell without the values that its runs do not use. If two cells are then equal, their runs are
+// equal.
 func (b *maker) matters(c Cell, exp *config.Experiment) (Cell, error) {
 	c.Config = maps.Clone(c.Config)
 	for _, o := range option.All() {

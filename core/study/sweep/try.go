@@ -15,13 +15,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// patience bounds a trial. It is longer than the default wait for a process, so that the error names a process that
-// hangs.
+// patience is the longest duration of a trial. It exceeds the default timeout for a process, so that the error names a
+// process that hangs.
 const patience = 2 * time.Minute
 
-// try starts the experiment of a cell to answer questions that only a start answers. Do parts of plugins, and servers
-// that hold the model, accept their settings? Does the data fit the model? Answers of earlier cells count, so there is
-// a trial for each distinct value, not for each cell.
+// try starts the experiment of a cell to find out what no check can: Do parts of plugins, and servers that hold the
+// model, accept their settings? Does the data fit the model? A question that an earlier cell answered is not asked
+// again, so each distinct value needs one trial.
 func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 	if b.Try == nil {
 		return nil
@@ -33,7 +33,7 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 			open = append(open, question)
 		}
 	}
-	all := strings.Join(open, "\n") + here // the world may be why a trial fails
+	all := strings.Join(open, "\n") + here // a trial may also fail because of the world
 	if len(open) == 0 || b.failed[all] != nil {
 		return b.failed[all]
 	}
@@ -58,7 +58,7 @@ func (b *maker) try(ctx context.Context, exp *config.Experiment) error {
 	return nil
 }
 
-// questions lists what only a start of the experiment answers.
+// questions lists the questions that only a start of the experiment answers.
 func questions(exp *config.Experiment) (list []string) {
 	of := func(kind sdk.Kind) string {
 		p := exp.Parts[kind]
@@ -85,8 +85,8 @@ func questions(exp *config.Experiment) (list []string) {
 	return append(list, strings.Join(words, ", "))
 }
 
-// chosen reports whether the user set this value and it selects a trainer, model, data or criterion, or a setting of
-// the last three.
+// chosen reports whether the user set this value. Only values that select a trainer, model, data or criterion count,
+// and settings of a model, data or criterion.
 func chosen(v result.Value) bool {
 	if strings.HasPrefix(v.Origin, "default") || strings.HasPrefix(v.Origin, "derived: ") {
 		return false

@@ -9,15 +9,15 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Slice is a group of cells that differ in one axis alone. Cells with the same experiment appear once.
+// Slice is a group of cells that differ only in one axis. Cells with the same experiment appear once.
 type Slice struct {
-	Values []string // values on the other axes; the slice's own axis is empty
+	Values []string // values on the other axes; "" on the slice's own axis
 	cells  []*model.Cell
-	Winner string // value on its axis that is proven better than all others, or ""
+	Winner string // value on the slice's axis that is proven better than all others, or ""
 }
 
-// slicesOf returns the slices along an axis that have at least two experiments. It leaves out barred cells, cells that
-// crash, and bounds.
+// slicesOf returns the slices along an axis that contain at least two experiments. It leaves out bounds, barred cells
+// and cells with too many failed runs.
 func slicesOf(s *model.Study, axis int, m model.Metric, barred map[*model.Cell]bool) []Slice {
 	var all []Slice
 	places := map[string]int{} // index in all, by the values of the other axes
@@ -42,18 +42,19 @@ func slicesOf(s *model.Study, axis int, m model.Metric, barred map[*model.Cell]b
 	return slices.DeleteFunc(all, func(l Slice) bool { return len(l.cells) < 2 })
 }
 
-// Duels holds comparisons of cells that differ in one axis alone. In each slice the first cell and the best one meet
-// all others. All comparisons are judged together, and the same ones show whether an axis matters and which of its
-// values is best.
+// Duels holds comparisons of cells that differ only in one axis. In each slice, the first cell and the best cell are
+// compared with all others. All comparisons are judged together. The same comparisons show whether an axis matters and
+// which of its values is best.
 type Duels struct {
-	study   *model.Study
-	metric  model.Metric
-	barred  map[*model.Cell]bool            // cells that cannot be best
-	Changes map[[2]*model.Cell]judge.Change // change from the first cell to the second, by cells that hold runs
+	study  *model.Study
+	metric model.Metric
+	barred map[*model.Cell]bool // cells that cannot be best
+	// Changes holds the change from the first cell to the second. The keys are the cells that hold the runs.
+	Changes map[[2]*model.Cell]judge.Change
 }
 
-// DuelsOf judges each pair of experiments once, even if several slices contain it. Barred cells take part. The best
-// cell that is not barred meets all others as well.
+// DuelsOf judges each pair of experiments once, even if several slices contain the pair. Barred cells take part. The
+// best cell that is not barred is also compared with all others.
 func DuelsOf(s *model.Study, m model.Metric, barred map[*model.Cell]bool) *Duels {
 	d := &Duels{s, m, barred, map[[2]*model.Cell]judge.Change{}}
 	var pairs []judge.Pair
@@ -118,9 +119,9 @@ func (d *Duels) winner(l Slice) *model.Cell {
 	return best
 }
 
-// ordered returns the pairs of values of an axis for which a slice proves that the first is better. A pair joins the
-// slice's first cell with another one, or its winner with any other. The best cell without a full win does not count:
-// the runs choose it, so among equal cells it would differ from a single one too often.
+// ordered returns the pairs of axis values whose first value is proven better in the slice. Each pair contains the
+// value of the slice's first cell or of its winner. A best cell that is not proven better than all others does not
+// count as a winner. The runs select it, so among equal cells it would differ from another cell too often.
 func (d *Duels) ordered(axis int, l Slice) map[[2]string]bool {
 	pairs := map[[2]string]bool{}
 	first, winner := l.cells[0], d.winner(l)
@@ -138,7 +139,8 @@ func (d *Duels) ordered(axis int, l Slice) map[[2]string]bool {
 	return pairs
 }
 
-// orders returns the proven pairs of all slices of an axis, first with the barred cells, then without them.
+// orders returns the proven pairs of all slices of an axis. Slices with the barred cells come first, then slices
+// without them.
 func (d *Duels) orders(axis int) (all []map[[2]string]bool) {
 	if axis == d.study.WithinAt() {
 		return nil
@@ -151,7 +153,7 @@ func (d *Duels) orders(axis int) (all []map[[2]string]bool) {
 	return all
 }
 
-// Differing reports, for each axis, whether two cells that differ in it alone are proven to differ.
+// Differing reports, for each axis, whether a difference is proven between two cells that differ only in that axis.
 func (d *Duels) Differing() []bool {
 	differ := make([]bool, len(d.study.Axes))
 	for axis := range differ {
@@ -161,7 +163,7 @@ func (d *Duels) Differing() []bool {
 	return differ
 }
 
-// Crossing reports whether an axis is proven to have opposite effects in two slices.
+// Crossing reports whether some axis is proven to have opposite effects in two slices.
 func (d *Duels) Crossing() bool {
 	for axis := range d.study.Axes {
 		proven := map[[2]string]bool{}
@@ -177,7 +179,7 @@ func (d *Duels) Crossing() bool {
 	return false
 }
 
-// Won returns the slices of an axis without the barred cells. Each names its winning value, if it has one.
+// Won returns the slices of an axis, without the barred cells. Each slice names its winning value, if it has one.
 func (d *Duels) Won(axis int) []Slice {
 	all := slicesOf(d.study, axis, d.metric, d.barred)
 	for i, l := range all {

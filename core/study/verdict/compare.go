@@ -18,22 +18,22 @@ type Comparison struct {
 	Metric   model.Metric
 	Old, New string // names of the two sides
 	Rows     []CellChange
-	// Mean is the relative change of the geometric mean of the medians. It is NaN if the medians have no ratios.
+	// Mean is the relative change of the geometric mean of the medians. It is NaN if the medians have no ratio.
 	Mean  float64
 	Floor judge.Floor
-	// Against describes where the floor comes from.
+	// Against describes how the floor was measured.
 	Against string
-	// Differences describes how the two sides differ in environment and configuration. Along an axis the
-	// configurations differ on purpose, so it covers the environment alone.
+	// Differences describes how environment and configuration differ between the two sides. Along an axis the
+	// configurations differ on purpose, so only the environment counts.
 	Differences []string
 	Warnings    []string
 
-	// Lost names cells of the new side without a row, because all of their runs failed.
+	// Lost names the cells on the new side that have no row because all of their runs failed.
 	Lost []string
 
 	along bool
 	Held  Yardstick
-	of    *model.Study // the study, if its own cells are compared with each other
+	of    *model.Study // the study whose own cells are compared with each other, or nil
 }
 
 // CellChange is the change of a cell that both sides have.
@@ -41,18 +41,18 @@ type CellChange struct {
 	Name     string
 	Old, New judge.Estimate
 	judge.Change
-	// Barred is true if so many of the new runs failed that the cell cannot count as better.
+	// Barred means that too many of the new runs failed, so the cell cannot count as better.
 	Barred bool
 }
 
-// Apart is the noise floor between runs of different sessions, and a description of where it comes from.
+// Apart is the noise floor between runs of different sessions. A text describes how the floor was measured.
 type Apart struct {
 	Floor   judge.Floor
 	Against string
 }
 
-// Compare judges the cells that have the same configuration in both studies, by the keys that vary within a study.
-// Their changes must exceed the floor between sessions. It returns an error if the studies share no cell.
+// Compare judges each pair of cells, one from either study, with the same configuration. Only keys that vary within a
+// study count. A change must exceed the floor between sessions. Compare returns an error if the studies share no cell.
 func Compare(old, fresh *model.Study, metric model.Metric, apart Apart) (*Comparison, error) {
 	c := &Comparison{Metric: metric, Old: old.Name, New: fresh.Name, Floor: apart.Floor, Against: apart.Against}
 	keys := union(varying(old), varying(fresh))
@@ -87,8 +87,9 @@ func Compare(old, fresh *model.Study, metric model.Metric, apart Apart) (*Compar
 	return c, c.judge(pairs, MostFailed(old), MostFailed(fresh))
 }
 
-// Along judges the cells of a study that differ on one axis alone: each value of the axis against the first one. They
-// come from one session, in random order. An unknown axis is an error, as is an axis with nothing to compare.
+// Along judges the cells of a study that differ only in one axis. It compares each value of the axis with the first
+// one. The cells were measured in one session, in random order. Along returns an error if the axis is unknown or if
+// there is nothing to compare.
 func Along(s *model.Study, axis string, metric model.Metric) (*Comparison, error) {
 	at := slices.IndexFunc(s.Axes, func(a model.Axis) bool { return a.Name == axis })
 	switch {
@@ -134,13 +135,13 @@ func Along(s *model.Study, axis string, metric model.Metric) (*Comparison, error
 	return c, c.judge(pairs, MostFailed(s), MostFailed(s))
 }
 
-// cells is the pair of cells that a row compares.
+// cells is a pair of cells to compare in one row.
 type cells struct {
 	name     string
 	old, new *model.Cell
 }
 
-// judge compares all pairs together and fills in the rows, the mean and the warnings.
+// judge compares all pairs together and sets the rows, the mean and the warnings.
 func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	var pairs []judge.Pair
 	var crashed []bool // by pair, whether too many runs of the old side failed
@@ -184,7 +185,7 @@ func (c *Comparison) judge(all []cells, mostOld, mostNew float64) error {
 	return nil
 }
 
-// sides collects warnings about runs, and for each warning the sides of cells that have it.
+// sides collects warnings about runs. For each warning it stores the cells and sides that have it.
 type sides struct {
 	said  []string
 	names map[string][]string
@@ -202,7 +203,7 @@ func (s *sides) add(cell, side string, runs []float64) {
 	}
 }
 
-// texts returns one sentence for each warning, with all sides that have it.
+// texts returns one sentence for each warning, which names all sides with this warning.
 func (s *sides) texts() []string {
 	var out []string
 	for _, w := range s.said {
@@ -215,7 +216,7 @@ func (s *sides) texts() []string {
 	return out
 }
 
-// fewRuns warns of pairs that have too few runs to prove anything among this many comparisons.
+// fewRuns warns of pairs with too few runs to prove anything among this many comparisons.
 func (c *Comparison) fewRuns(pairs []judge.Pair) {
 	unprovable, least := 0, 0
 	for _, p := range pairs {
@@ -232,8 +233,8 @@ func (c *Comparison) fewRuns(pairs []judge.Pair) {
 	}
 }
 
-// runs returns the runs of a cell. They are in rounds only along an axis of a study in rounds. Along an axis, the
-// baseline includes the runs of its A/A cell.
+// runs returns the runs of a cell. They are in rounds only if the cells of a study in rounds are compared along an
+// axis. Along an axis, the baseline includes the runs of its A/A cell.
 func (c *Comparison) runs(cell *model.Cell) judge.Runs {
 	if c.of != nil {
 		return runsOf(c.of, cell, c.Metric.Name)
@@ -241,10 +242,10 @@ func (c *Comparison) runs(cell *model.Cell) judge.Runs {
 	return judge.Apart(cell.Of(c.Metric.Name))
 }
 
-// InRounds reports whether the comparisons are within rounds. They are along an axis of a study in rounds.
+// InRounds reports whether cells are compared within rounds. This is the case along an axis of a study in rounds.
 func (c *Comparison) InRounds() bool { return c.of != nil && c.of.InRounds }
 
-// note adds the warnings of the studies themselves, and how many of their runs failed.
+// note adds the warnings of the studies themselves and the numbers of their failed runs.
 func (c *Comparison) note(studies ...*model.Study) {
 	for _, s := range studies {
 		for _, w := range s.Warnings {
@@ -264,7 +265,7 @@ func (c *Comparison) note(studies ...*model.Study) {
 	}
 }
 
-// nothing returns an error that explains why no cell can be compared.
+// nothing returns an error that explains why no cells can be compared.
 func (c *Comparison) nothing(old, fresh *model.Study, keys []string) error {
 	for _, s := range []*model.Study{old, fresh} {
 		if len(s.Measured()) == 0 {
@@ -281,8 +282,8 @@ func (c *Comparison) nothing(old, fresh *model.Study, keys []string) error {
 		strings.Join(keys, ", "))
 }
 
-// Fails names the cells that are proven worse by more than share, and the undecided cells: their interval or floor
-// exceeds share, too many of their new runs failed, or they are Lost.
+// Fails names the cells that are proven worse by more than share, and the undecided cells. A cell is undecided if its
+// interval or floor exceeds share, if too many of its new runs failed, or if it is Lost.
 func (c *Comparison) Fails(share float64) (proven, open []string) {
 	for _, r := range c.Rows {
 		worst := -r.Low

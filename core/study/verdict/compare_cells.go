@@ -75,7 +75,8 @@ func valuesOf(c *model.Cell, keys []string) string {
 	return strings.Join(values, " ")
 }
 
-// nameBy returns the name of a cell in its study. For the only cell of a study it returns the values of keys instead.
+// nameBy returns the name of a cell in its study. If the study has only one cell, nameBy returns the values of keys
+// instead.
 func nameBy(c *model.Cell, keys []string) string {
 	if c.Name != "" && (c.Name != model.OnlyCell || len(keys) == 0) {
 		return c.Name
@@ -87,18 +88,18 @@ func nameBy(c *model.Cell, keys []string) string {
 	return strings.Join(parts, " ")
 }
 
-// differences collects how the two sides differ in more than the compared settings.
+// differences collects differences between the two sides beyond the compared settings.
 type differences struct {
-	along    bool // the comparison is along an axis, whose cells differ in configuration on purpose
+	along    bool // the comparison is along an axis, so configurations differ on purpose
 	order    []string
-	runs     map[string]int // number of pairs of runs that have a difference, by its text
+	runs     map[string]int // number of pairs of runs with a difference, by its text
 	of       int            // number of pairs of runs
-	settings []string       // differences of configuration
+	settings []string       // differences between configurations
 }
 
-// add notes the differences between two cells. It compares all runs, each with one of the other side, because a
-// machine may change between two runs. It notes differences that come and go for the first pair only. Along an axis it
-// ignores them, because the runs take turns.
+// add records the differences between two cells. It compares every run with a run of the other side, because a machine
+// may change between two runs. Differences that come and go are recorded only for the first pair. Along an axis they
+// are ignored, because the cells take turns.
 func (d *differences) add(old, fresh *model.Cell) {
 	if d.runs == nil {
 		d.runs = map[string]int{}
@@ -130,7 +131,7 @@ func (d *differences) add(old, fresh *model.Cell) {
 	}
 }
 
-// texts returns one sentence for each difference, environment first.
+// texts returns one sentence for each difference. Differences of the environment come first.
 func (d *differences) texts() []string {
 	var out []string
 	for _, text := range d.order {

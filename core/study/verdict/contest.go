@@ -10,40 +10,40 @@ import (
 	"github.com/psbench/psbench/core/study/judge"
 )
 
-// Contest is a comparison of the cells of one work, by a metric, to find the best one.
+// Contest compares all cells that do the same work, by one metric, to find the best cell.
 type Contest struct {
 	Study *model.Study
 	Yardstick
-	Name  string        // name of the work, or "" if the study has only one
+	Name  string        // name of the work, or "" if all cells do the same work
 	Cells []*model.Cell // competing cells that have values, in the order of the plan
-	// Reference is the cell with whose losses the others are compared.
+	// Reference is the cell whose losses the other cells are compared with.
 	Reference *model.Cell
 	Losses    map[*model.Cell]Loss // known held-out losses by cell
 	medians   map[*model.Cell]float64
-	levels    map[*model.Cell]float64 // results of level by cell
+	levels    map[*model.Cell]float64 // level of each cell, from the function level
 	Best      *model.Cell             // best of the cells that may win, or nil
 	Rivals    []Rival
 	// Barred lists the cells that cannot win because their held-out loss is worse.
 	Barred []*model.Cell
 	// Crashed lists the cells that cannot win because too many of their runs failed.
 	Crashed []*model.Cell
-	Bounds  []*model.Cell // cells of this work that do not compete; see bounds
-	// Comparisons is the number of comparisons that were judged together, for the table and for all works.
+	Bounds  []*model.Cell // cells of this work without communication, which do not compete; see bounds
+	// Comparisons is the number of comparisons that were judged together, over the table and all works.
 	Comparisons int
 }
 
-// Rival is a cell that may win beside the best one. Change and Pair go from the rival to the best cell.
+// Rival is a cell that competes with the best cell. Change and Pair go from the rival to the best cell.
 type Rival struct {
 	Cell   *model.Cell
 	Change judge.Change
 	Pair   judge.Pair
 }
 
-// IsWork reports whether an axis changes what is computed. Cells that differ along such an axis do not compete.
+// IsWork reports whether an axis changes the work, i.e. what is computed. Cells with different work do not compete.
 func IsWork(axis string) bool {
 	for key := range strings.SplitSeq(axis, "+") {
 		kind, setting, _ := strings.Cut(key, ".")
-		if setting == "engine" || setting == "blas" { // these compute the same in another way
+		if setting == "engine" || setting == "blas" { // these compute the same result in another way
 			continue
 		}
 		if slices.Contains([]string{"model", "data", "create_criterion", "preprocess_data", "operation", "bytes",
@@ -68,7 +68,8 @@ func Contests(s *model.Study, m model.Metric) []*Contest {
 	return all
 }
 
-// enter sets up the contest of each work: which cells may win, and which of them is best. It judges no rival yet.
+// enter sets up the contest of each work. It decides which cells may win and which of them is best. It does not judge
+// the rivals yet.
 func enter(s *model.Study, m model.Metric) []*Contest {
 	var all []*Contest
 	y := yardstickOf(s, m)
@@ -103,7 +104,7 @@ func enter(s *model.Study, m model.Metric) []*Contest {
 	return all
 }
 
-// workOf returns the name of the work of a cell, or "" if all cells have the same.
+// workOf returns the name of a cell's work, or "" if all cells do the same work.
 func workOf(s *model.Study, c *model.Cell) string {
 	var parts []string
 	for i, a := range s.Axes {
@@ -114,7 +115,8 @@ func workOf(s *model.Study, c *model.Cell) string {
 	return strings.Join(parts, ", ")
 }
 
-// refer sets the reference: the baseline, or the cell of this work that is otherwise like the baseline.
+// refer sets the reference. It is the baseline or, in another work, the cell with the same values as the baseline on
+// all other axes.
 func (o *Contest) refer() {
 	baseline := o.Study.Cells[o.Study.Baseline]
 	o.Reference = o.Cells[0]
@@ -130,7 +132,8 @@ func (o *Contest) refer() {
 	}
 }
 
-// enter sorts the cells into those that crash, those that are barred, the best one, and its rivals by level.
+// enter sorts the cells of the contest. It finds the crashed cells, the barred cells, the best cell, and the rivals in
+// the order of their levels.
 func (o *Contest) enter() {
 	var eligible []*model.Cell
 	for _, c := range o.Cells {
@@ -162,7 +165,7 @@ func (o *Contest) enter() {
 	}
 }
 
-// Runs returns the values of a cell. Those of the baseline include its A/A cell.
+// Runs returns the values of a cell. The values of the baseline include the values of its A/A cell.
 func (o *Contest) Runs(c *model.Cell) []float64 { return runsOf(o.Study, c, o.Metric.Name).Values }
 
 // Median returns the median of the cell's runs.
@@ -178,9 +181,9 @@ func (o *Contest) Open() (open []Rival) {
 	return open
 }
 
-// bounds returns the cells with runs whose trainers exchange nothing. They show how long an iteration takes without
-// communication. They do not compete with cells that communicate, because their trainers learn from less data. If all
-// cells are like that, the study has no other way to train, and none is a bound.
+// bounds returns the cells whose trainers exchanged no data in any run. Such cells show how long an iteration takes
+// without communication. They do not compete with other cells, because each of their trainers learns from less data. If
+// no cell communicates, bounds returns nil.
 func bounds(s *model.Study) map[*model.Cell]bool {
 	bounds, others := map[*model.Cell]bool{}, false
 	for _, c := range s.Cells {

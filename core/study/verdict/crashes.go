@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// DefaultMostFailed is the share of failed runs, from 0 to 1, above which a cell cannot win.
+// DefaultMostFailed is the default limit on the share of failed runs, from 0 to 1. A cell above this limit cannot win.
 const DefaultMostFailed = 0.1
 
-// Tally counts the runs of a cell that failed and that ended. A failed run counts even if it was repeated with
-// success: otherwise a user could repeat the runs until the cell wins.
+// Tally counts the failed and the ended runs of a cell. A failed run counts even if a repetition succeeded. Otherwise a
+// user could repeat runs until the cell wins.
 type Tally struct{ Failed, Ended int }
 
 func tallyOfAll(cells ...*model.Cell) (t Tally) {
@@ -28,7 +28,7 @@ func (t Tally) exceeds(share float64) bool {
 	return t.Failed > 0 && float64(t.Failed)/float64(t.Ended) > share
 }
 
-// MostFailed returns the share of failed runs above which a cell of the study cannot win.
+// MostFailed returns the study's limit on the share of failed runs. A cell above this limit cannot win.
 func MostFailed(s *model.Study) float64 {
 	if s.MostFailed == nil {
 		return DefaultMostFailed
@@ -36,7 +36,7 @@ func MostFailed(s *model.Study) float64 {
 	return *s.MostFailed
 }
 
-// TallyOf counts the runs of a cell. Those of the baseline include its A/A cell.
+// TallyOf counts the runs of a cell. The count of the baseline includes its A/A cell.
 func TallyOf(s *model.Study, c *model.Cell) Tally {
 	if s.Again != nil && c == s.Cells[s.Baseline] {
 		return tallyOfAll(c, s.Again)
@@ -44,11 +44,10 @@ func TallyOf(s *model.Study, c *model.Cell) Tally {
 	return tallyOfAll(c)
 }
 
-// crashes reports whether so many runs of a cell failed that it cannot win. The failures would select the remaining
-// runs.
+// crashes reports whether too many runs of a cell failed for the cell to win. The remaining runs would be a selection.
 func crashes(s *model.Study, c *model.Cell) bool { return TallyOf(s, c).exceeds(MostFailed(s)) }
 
-// Barred returns the cells that cannot win by a metric, because of failed runs or held-out loss.
+// Barred returns the cells that cannot win by a metric because of failed runs or their held-out loss.
 func Barred(s *model.Study, m model.Metric) map[*model.Cell]bool {
 	barred := map[*model.Cell]bool{}
 	for _, c := range s.Cells {
@@ -62,18 +61,18 @@ func Barred(s *model.Study, m model.Metric) map[*model.Cell]bool {
 	return barred
 }
 
-// withhold removes the proof from a change in favour of a cell that crashes.
+// withhold removes the proof of a change that favours a crashing cell.
 func withhold(change judge.Change, oldCrashes, newCrashes bool) judge.Change {
 	if newCrashes && change.Verdict == judge.Better || oldCrashes && change.Verdict == judge.Worse {
 		change.Verdict = judge.CannotTell
 	}
 	if newCrashes || oldCrashes {
-		change.Needed = 0 // further runs may fail as well, so no number of runs is enough
+		change.Needed = 0 // further runs may fail too, so no number of runs is enough
 	}
 	return change
 }
 
-// tally counts the same runs of a cell that the method runs returns.
+// tally counts the same runs of a cell as the method runs returns.
 func (c *Comparison) tally(cell *model.Cell) Tally {
 	if c.of != nil {
 		return TallyOf(c.of, cell)
@@ -90,7 +89,7 @@ func (c *Comparison) bar(cell, side string, t Tally, most float64) {
 	}
 }
 
-// lost returns the cells that have failed runs and no successful ones.
+// lost returns the cells whose runs all failed.
 func lost(s *model.Study) []*model.Cell {
 	var out []*model.Cell
 	for _, c := range s.Cells {
@@ -101,7 +100,7 @@ func lost(s *model.Study) []*model.Cell {
 	return out
 }
 
-// lose records cells of the new side that have no row because all of their runs failed.
+// lose records the cells of the new side that have no row because all of their runs failed.
 func (c *Comparison) lose(cells []*model.Cell) {
 	for _, cell := range cells {
 		c.Lost = append(c.Lost, cell.Name)

@@ -9,37 +9,39 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Effects describes how the axes affect the medians of cells. The model is a product of one factor for each value of
-// each axis, fitted by least squares of the logarithms.
+// Effects describes how the axes affect the medians of cells. The model is a product of factors, one for each value of
+// each axis. It is fitted to the logarithms by least squares.
 type Effects struct {
-	Axes []Effect // axes that have several values, the largest share first
-	// Combined is the share of the variance between the cells that the factors do not explain, from 0 to 1: the effect
-	// of a value then depends on other axes. It includes Noise, the share due to the noise of the medians.
+	Axes []Effect // axes that have several values, in descending order of share
+	// Combined is the share of the variance between the cells, from 0 to 1, that the factors do not explain. This share
+	// arises because the effect of a value depends on other axes, and from noise. Noise is the part of Combined due to
+	// the noise of the medians.
 	Combined, Noise float64
 }
 
 // Effect is the effect of one axis.
 type Effect struct {
 	Axis int
-	// Share is the part of the variance between the cells that the axis explains, from 0 to 1. An axis is credited
-	// with what it adds to the axes before it, averaged over several orders of the axes. All shares and Combined add
-	// up to 1. Missing cells can make axes go together; each is then credited with part of what both explain. The
-	// method is the mean over orders by Lindeman, Merenda and Gold (1980) for relative importance in regression.
+	// Share is the share of the variance between the cells, from 0 to 1, that the axis explains. The fit adds one axis
+	// after the other. The share of an axis is the additional variance that it explains at its turn, averaged over
+	// several orders of the axes. All shares and Combined add up to 1. If cells are missing, the values of two axes may
+	// be correlated. Each of the two axes then gets a part of the variance that both explain. The method is the mean
+	// over orders by Lindeman, Merenda and Gold (1980) for relative importance in regression.
 	Share float64
-	// Low and High are the values of the axis with the smallest and the largest factor. Change is the relative change
-	// from Low to High.
+	// Low and High are the axis values with the smallest and the largest factor. Change is the relative change from Low
+	// to High.
 	Low, High string
 	Change    float64
 }
 
 // point is a cell with the logarithm of its level.
 type point struct {
-	values []string // values on the axes, and then the work
+	values []string // values on the axes, followed by the work
 	y      float64
 }
 
-// EffectsOf returns the effects on a metric. It returns none if a median is not above 0, or if the medians do not
-// differ.
+// EffectsOf returns the effects of the axes on a metric. It returns no effects if a median is not above 0 or if all
+// medians are equal.
 func EffectsOf(s *model.Study, m model.Metric) Effects {
 	var points []point
 	noise := 0.0
@@ -56,7 +58,7 @@ func EffectsOf(s *model.Study, m model.Metric) Effects {
 			return Effects{}
 		}
 		points = append(points, point{append(slices.Clone(c.Values), workOf(s, c)), math.Log(level(s, c, m))})
-		noise += math.Pi / 2 * e.Spread * e.Spread / float64(e.N) // the variance of a median of normal noise
+		noise += math.Pi / 2 * e.Spread * e.Spread / float64(e.N) // variance of the median under normal noise
 	}
 	var axes []int
 	for i, a := range s.Axes {
@@ -67,7 +69,7 @@ func EffectsOf(s *model.Study, m model.Metric) Effects {
 			axes = append(axes, i)
 		}
 	}
-	// If the study compares within sizes, it also separates each operation at each size: its mean is subtracted first.
+	// If the study compares within sizes, each operation at each size has its own mean, which is subtracted first.
 	var apart []int
 	if sized {
 		apart = []int{len(s.Axes)}
@@ -102,8 +104,8 @@ func EffectsOf(s *model.Study, m model.Metric) Effects {
 	return out
 }
 
-// importance returns the share of total that each axis explains. It averages over the orders that begin with each
-// axis, forwards and backwards. The axes in apart come first and get no share.
+// importance returns the share of total that each axis explains. It averages over several orders of the axes: each axis
+// comes first in one order, and each order also runs backwards. The axes in apart always come first and get no share.
 func importance(points []point, axes, apart []int, total float64) []float64 {
 	shares := make([]float64, len(axes))
 	free := slices.DeleteFunc(slices.Clone(axes), func(axis int) bool { return slices.Contains(apart, axis) })
@@ -129,11 +131,11 @@ func importance(points []point, axes, apart []int, total float64) []float64 {
 	return shares
 }
 
-// mostTurns is the largest number of passes of a fit over the axes. One pass is enough if no cells are missing.
+// mostTurns is the largest number of passes that fit makes over the axes. One pass is enough if no cells are missing.
 const mostTurns = 1000
 
-// fit explains points by a mean and a term for each value of each given axis. left is the remaining sum of squares. It
-// adjusts the axes in turn, which converges to the least squares.
+// fit approximates points by a mean plus a term for each value of each given axis. left is the remaining sum of
+// squares. fit adjusts one axis after the other, which converges to the least squares solution.
 func fit(points []point, axes []int) (terms []map[string]float64, left float64) {
 	rest := make([]float64, len(points))
 	mean := 0.0

@@ -5,13 +5,13 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// family holds all comparisons by a metric that a study reports: each cell with the baseline, and the best cell of
-// each work with its rivals. They are judged together, so that a table row and a sentence agree about the same two
-// cells.
+// family holds all comparisons that a study reports for one metric. It compares each cell with the baseline, and the
+// best cell of each work with its rivals. All comparisons are judged together, so a table row and a sentence about the
+// same two cells agree.
 type family struct {
 	Yardstick
 	pairs   []judge.Pair
-	places  map[[2]*model.Cell]int // indices in pairs, by the old and the new cell
+	places  map[[2]*model.Cell]int // index in pairs, by the old and the new cell
 	changes []judge.Change
 }
 
@@ -32,7 +32,8 @@ func familyOf(s *model.Study, m model.Metric, contests []*Contest) *family {
 	return f
 }
 
-// add adds the comparison of two cells that have runs, unless the family already has it in either direction.
+// add adds the comparison of two cells that have runs. It does nothing if the family already compares them in either
+// direction.
 func (f *family) add(s *model.Study, old, fresh *model.Cell) {
 	pair := judge.Pair{Old: runsOf(s, old, f.Metric.Name), New: runsOf(s, fresh, f.Metric.Name)}
 	_, there := f.places[[2]*model.Cell{old, fresh}]
@@ -44,7 +45,7 @@ func (f *family) add(s *model.Study, old, fresh *model.Cell) {
 	f.pairs = append(f.pairs, pair)
 }
 
-// of returns the change from the old cell to the new one. ok is false if they were not compared.
+// of returns the change from the old cell to the new one. ok is false if the two cells were not compared.
 func (f *family) of(old, fresh *model.Cell) (change judge.Change, pair judge.Pair, ok bool) {
 	if at, ok := f.places[[2]*model.Cell{old, fresh}]; ok {
 		return f.changes[at], f.pairs[at], true

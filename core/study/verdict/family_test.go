@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// Cells that share runs are compared once. They do not change p of the other cells.
+// Two cells that share runs count as one comparison, so they do not change p of the other cells.
 func TestSharedRunsCountOnce(t *testing.T) {
 	m := modeltest.Throughput(t)
 	study := func(values ...string) *model.Study {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// started returns a study in which a round begins every minute. Within a round, the cells start their runs one second
+// started returns a study whose rounds begin one minute apart. Within a round, the cells start their runs one second
 // apart.
 func started(rounds int) *model.Study {
 	s := modeltest.Made(modeltest.Servers,
@@ -24,10 +24,10 @@ func started(rounds int) *model.Study {
 	return s
 }
 
-// Late runs are compared within no round of the runs that were made in time.
+// Late runs are not compared within a round with runs that were made in time.
 func TestLateRuns(t *testing.T) {
 	for name, c := range map[string]struct {
-		late    func(round int) bool // whether the run of server sum in a round is late
+		late    func(round int) bool // whether the run of server sum in this round is late
 		rounds  int                  // number of rounds in which sum is compared with the baseline
 		warning bool
 	}{

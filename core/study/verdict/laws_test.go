@@ -11,7 +11,7 @@ import (
 )
 
 // If all cells are equal, hardly any study has a winner. If one cell is 10 % faster and the noise is 2 %, every study
-// has that winner.
+// finds this winner.
 func TestWinners(t *testing.T) {
 	m, _ := model.MetricOf(model.Throughput)
 	winners := func(faster float64) (wins int) {
@@ -39,7 +39,7 @@ func TestWinners(t *testing.T) {
 	}
 }
 
-// If all cells are equal, hardly any study has an axis that matters, however many values the axis has.
+// If all cells are equal, hardly any study reports an axis that matters, even if an axis has many values.
 func TestNothingMatters(t *testing.T) {
 	m, _ := model.MetricOf(model.Throughput)
 	matter := 0
@@ -59,7 +59,7 @@ func TestNothingMatters(t *testing.T) {
 	}
 }
 
-// The shares of axes equal those that the test put in, whether or not cells are missing.
+// The measured shares of the axes equal the planted shares, with and without missing cells.
 func TestEffects(t *testing.T) {
 	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
 		{Name: "ntrainer", Values: []string{"1", "2", "4"}}}
@@ -85,7 +85,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// Cells compete only along axes that change how the same work is computed.
+// Cells compete only if they compute the same work in different ways.
 func TestWork(t *testing.T) {
 	for axis, want := range map[string]bool{
 		"server": false, "ntrainer": false, "batch_size": false, "build": false, "model.blas": false,

@@ -8,22 +8,22 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// Loss is the held-out loss of a cell and its change from the reference.
+// Loss is the held-out loss of a cell and its change from the reference's loss.
 type Loss struct {
 	Median, Reference float64
 	Change            judge.Change
-	Floor             judge.Floor // variation of the reference's losses between seeds
+	Floor             judge.Floor // variation between seeds of the reference's losses
 	Compared          bool
-	barred            bool // the loss is proven worse by more than Floor, or is NaN where another cell's is not
+	barred            bool // the loss is proven worse by more than Floor, or is NaN while another cell's loss is not
 }
 
-// rounding is the relative change of a loss that a different order of summation may cause.
+// rounding is the largest relative change of a loss that a different order of summation can cause.
 const rounding = 1e-6
 
-// judgeLosses compares the held-out losses of all cells with those of their references, all works together. It pairs
-// runs of the same seed, because these train on the same samples from the same weights. That also finds changes that
-// are smaller than the variation between seeds. Such changes do not matter, so only larger ones bar a cell. The A/A
-// cell has the seeds of the baseline, so its losses are the same and do not count.
+// judgeLosses compares the held-out losses of all cells with their references, over all works together. It pairs runs
+// of the same seed, which train on the same samples from the same initial weights. Pairing also finds changes that are
+// smaller than the variation between seeds. Such small changes do not matter, so only larger changes bar a cell. The
+// A/A cell has the same seeds as the baseline. Its losses are equal to the baseline's and do not count.
 func judgeLosses(all []*Contest) {
 	metric, err := model.MetricOf(model.HeldOutLoss)
 	if err != nil {
@@ -41,7 +41,7 @@ func judgeLosses(all []*Contest) {
 			continue
 		}
 		floor, err := judge.FloorOf(reference.Values, o.Study.Seed)
-		if err != nil { // only the floor of the comparison itself counts
+		if err != nil { // too few losses for a floor, so only the comparison's own floor counts
 			floor = judge.Floor{}
 		}
 		floor.Change = max(floor.Change, rounding)
@@ -68,7 +68,7 @@ func judgeLosses(all []*Contest) {
 	}
 }
 
-// barNoNumbers bars cells whose loss is NaN if another cell's is not.
+// barNoNumbers bars cells whose loss is NaN, unless the losses of all cells are NaN.
 func (o *Contest) barNoNumbers() {
 	known := slices.ContainsFunc(o.Cells,
 		func(c *model.Cell) bool { l, ok := o.Losses[c]; return ok && !math.IsNaN(l.Median) })
@@ -79,7 +79,7 @@ func (o *Contest) barNoNumbers() {
 	}
 }
 
-// bySeed returns the held-out losses of a cell, with each seed as a round.
+// bySeed returns the held-out losses of a cell. Each seed serves as a round.
 func bySeed(s *model.Study, c *model.Cell) judge.Runs {
 	losses := judge.Runs{}
 	for _, r := range c.Runs {
@@ -90,7 +90,7 @@ func bySeed(s *model.Study, c *model.Cell) judge.Runs {
 	return losses
 }
 
-// paired pairs losses by seed. If the sides share too few seeds, the runs count as made apart.
+// paired pairs losses by seed. If the two sides have too few common seeds, it compares the runs without pairing.
 func paired(old, new judge.Runs) judge.Pair {
 	both := map[int]bool{}
 	for _, seed := range old.Rounds {
@@ -104,7 +104,7 @@ func paired(old, new judge.Runs) judge.Pair {
 	return judge.Pair{Old: old, New: new}
 }
 
-// IsRounding reports whether the change is no larger than a different order of summation may cause.
+// IsRounding reports whether a different order of summation alone could cause the change.
 func (l Loss) IsRounding() bool { return !l.Change.Exceeds(judge.Floor{Change: rounding}) }
 
 // Level returns the value that ranks a cell among the others of its work.

@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// lossy returns a study of this many cells beside the baseline, with one seed for each round. Losses vary between
-// seeds by 0.5 % in all cells together, and by 2 % in each cell alone. The losses of the last cell are worse by a
-// share.
+// lossy returns a study of this many cells plus the baseline. Each round has one seed. The seed changes the losses of
+// all cells together by 0.5 %; noise of 2 % comes on top in each cell. The losses of the last cell are multiplied by
+// 1+worse.
 func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 	axis := model.Axis{Name: "server"}
 	for i := range cells + 1 {
@@ -27,7 +27,7 @@ func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 				c.Runs[round].Values[model.HeldOutLoss] *= 1 + worse
 			}
 		}
-		// The A/A cell has the same seed.
+		// The A/A cell has the same seed as the baseline and therefore the same loss.
 		s.Again.Runs[round].Values[model.HeldOutLoss] = s.Cells[0].Runs[round].Values[model.HeldOutLoss]
 	}
 	return s
@@ -35,8 +35,8 @@ func lossy(cells int, worse float64, random *rand.Rand) *model.Study {
 
 func barredOf(s *model.Study, m model.Metric) []*model.Cell { return Contests(s, m)[0].Barred }
 
-// If all cells have equal losses, hardly any study bars one, however many there are. A cell that is worse by more than
-// the variation between seeds is barred.
+// If all cells have equal losses, hardly any study bars a cell, even if there are many cells. A cell is barred if its
+// loss is worse by more than the variation between seeds.
 func TestBarredForLoss(t *testing.T) {
 	m := modeltest.Throughput(t)
 	for _, cells := range []int{1, 5, 20} {
@@ -82,7 +82,7 @@ func anyBarred(o *Contest) bool {
 	return false
 }
 
-// Losses are compared by seed if runs have seeds, in rounds or not, and in any order.
+// Losses are compared by seed if the runs have seeds, in rounds or not, and in any order.
 func TestLossesArePairedBySeed(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 3)) // #nosec G404 -- it must be the same each time
 	s := lossy(1, 0.02, random)

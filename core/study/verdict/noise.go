@@ -15,10 +15,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// NoiseSchema names the format of the file that psbench noise writes.
+// NoiseSchema is the format name of the file that psbench noise writes.
 const NoiseSchema = "psbench.noise/1"
 
-// Noise is the record of how runs of one experiment differ on a machine, within sessions and between them.
+// Noise records how runs of one experiment differ on a machine, within sessions and between sessions.
 type Noise struct {
 	Schema  string            `json:"schema"`
 	Started time.Time         `json:"started"`
@@ -28,7 +28,7 @@ type Noise struct {
 	Sessions []Session `json:"sessions"`
 }
 
-// Machine identifies a machine. A noise floor is valid only on the machine on which it was measured.
+// Machine identifies a machine. A noise floor is valid only on the machine that it was measured on.
 type Machine struct {
 	CPU       string `json:"cpu"`
 	Cores     int    `json:"cores"`
@@ -37,7 +37,7 @@ type Machine struct {
 	Arch      string `json:"arch"`
 }
 
-// MachineOf returns the machine of an environment.
+// MachineOf returns the machine that an environment describes.
 func MachineOf(e result.Environment) Machine {
 	return Machine{CPU: e.CPU, Cores: e.Cores, MemoryMiB: e.MemoryMiB, OS: e.OS, Arch: e.Arch}
 }
@@ -50,7 +50,7 @@ type Session struct {
 	Warnings []string             `json:"warnings,omitempty"`
 }
 
-// Of returns the values of a metric, one for each run that has it.
+// Of returns the values of a metric. Runs without the metric are left out.
 func (s Session) Of(metric string) []float64 {
 	var values []float64
 	for _, run := range s.Runs {
@@ -72,7 +72,7 @@ func (n *Noise) Between(metric string) (judge.Floor, error) {
 	return judge.SessionFloor(medians)
 }
 
-// Within returns the floor of changes within a session, the largest over all sessions.
+// Within returns the largest floor of changes within a session.
 func (n *Noise) Within(metric string) (judge.Floor, error) {
 	var largest judge.Floor
 	for _, s := range n.Sessions {
@@ -87,8 +87,8 @@ func (n *Noise) Within(metric string) (judge.Floor, error) {
 	return largest, nil
 }
 
-// Apart returns the floor between sessions, for runs that were measured apart. ok is false if a study ran on another
-// machine, or if there are too few sessions for a floor.
+// Apart returns the floor between sessions. It applies to runs that were measured in different sessions. ok is false if
+// a study ran on another machine, or if there are too few sessions for a floor.
 func (n *Noise) Apart(metric string, studies ...*model.Study) (apart Apart, ok bool) {
 	for _, s := range studies {
 		for _, c := range s.Measured() {
@@ -105,7 +105,7 @@ func (n *Noise) Apart(metric string, studies ...*model.Study) (apart Apart, ok b
 		fmt.Sprintf("%d sessions of psbench noise on %s", len(n.Sessions), n.Started.Format(time.DateOnly))}, true
 }
 
-// ReadNoise reads a file that Write wrote. It returns an error for another schema.
+// ReadNoise reads a file that Write wrote. It returns an error if the file has another schema.
 func ReadNoise(path string) (*Noise, error) {
 	data, err := jsonfile.Read(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func ReadNoise(path string) (*Noise, error) {
 	return n, nil
 }
 
-// Write writes n to a file, completely or not at all.
+// Write writes n to a file atomically.
 func (n *Noise) Write(path string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
@@ -133,7 +133,7 @@ func (n *Noise) Write(path string) error {
 	return draft.Write(path, text.Bytes())
 }
 
-// sessionOf returns the session of a sweep with one cell and its A/A cell.
+// sessionOf returns the session that a sweep with one cell and its A/A cell measured.
 func sessionOf(s *model.Study) Session {
 	out := Session{Runs: []map[string]float64{}}
 	said := map[string]int{}
@@ -164,8 +164,8 @@ func sessionOf(s *model.Study) Session {
 	return out
 }
 
-// Add adds the session of a sweep. The first session determines the experiment and the machine. Add returns an error
-// for a session on another machine, and for a sweep without exactly one measured cell.
+// Add adds the session of a sweep. The first session sets the experiment and the machine. Add returns an error if a
+// later session ran on another machine, or if the sweep does not have exactly one measured cell.
 func (n *Noise) Add(s *model.Study) error {
 	measured := s.Measured()
 	if len(measured) != 1 {

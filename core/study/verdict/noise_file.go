@@ -14,8 +14,8 @@ import (
 // NoiseName is the name of the file that psbench noise writes.
 const NoiseName = "noise.json"
 
-// NoiseFile returns the path of the file in which psbench noise stores its result for psbench compare. It lies beside
-// the user's registry. The path is "" for a user without a home.
+// NoiseFile returns the path of the file in which psbench noise stores its result for psbench compare. The file is in
+// the folder of the user's registry. The path is "" if the user has no home folder.
 func NoiseFile(environ []string) string {
 	user := registry.UserFile(environ)
 	if user == "" {
@@ -24,7 +24,7 @@ func NoiseFile(environ []string) string {
 	return filepath.Join(filepath.Dir(user), NoiseName)
 }
 
-// Keep writes the noise to path for psbench compare. It makes the folder of path if needed.
+// Keep writes the noise to path, where psbench compare reads it. It creates the folder of path if needed.
 func (n *Noise) Keep(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- as the user's registry
 		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(filepath.Dir(path)), draft.Cause(err))
@@ -32,8 +32,8 @@ func (n *Noise) Keep(path string) error {
 	return n.Write(path)
 }
 
-// measuredNoise returns the floor between sessions from the file at path. ok is false if the file does not exist, or
-// if the studies ran on another machine.
+// measuredNoise returns the floor between sessions from the file at path. ok is false if the file does not exist or if
+// the studies ran on another machine.
 func measuredNoise(path, metric string, studies ...*model.Study) (apart Apart, ok bool, err error) {
 	if path == "" {
 		return apart, false, nil

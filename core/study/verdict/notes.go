@@ -14,16 +14,16 @@ import (
 
 // note is a warning about a cell.
 type note struct {
-	kind    string // key that equal warnings share
+	kind    string // key of all equal warnings
 	title   string // the warning in a word or two
-	runs    int    // number of runs that have it; 0 if it concerns the runs together
-	settled bool   // it follows from the cell's configuration, whichever run reports it
+	runs    int    // number of runs with this warning; 0 if it concerns all runs together
+	settled bool   // it follows from the cell's configuration, so it does not depend on the run
 	example string // full text
 }
 
 const tooFewRuns = "too few runs"
 
-// noteKinds maps a part of a warning's text to its short title. The first match counts.
+// noteKinds maps phrases in warnings to short titles. The first phrase that matches counts.
 var noteKinds = []struct {
 	says, short string
 	settled     bool
@@ -63,10 +63,10 @@ func noteOf(warning string) note {
 	return note{kind: digits.ReplaceAllString(warning, "#"), title: "warned"}
 }
 
-// digits matches the numbers, which may differ between warnings of the same kind.
+// digits matches numbers. Warnings of the same kind may contain different numbers.
 var digits = regexp.MustCompile(`[0-9][0-9.]*`)
 
-// cellNotes returns the warnings about a cell by a metric, for its runs together and for each run.
+// cellNotes returns the warnings about a cell for a metric. Some concern all runs together, others single runs.
 func cellNotes(c *model.Cell, metric string) []note {
 	var notes []note
 	values := c.Of(metric)
@@ -86,7 +86,7 @@ func cellNotes(c *model.Cell, metric string) []note {
 	return append(notes, runNotes(c)...)
 }
 
-// runNotes returns the warnings about single runs. The first of each kind stands for all.
+// runNotes returns the warnings about single runs, one of each kind.
 func runNotes(c *model.Cell) []note {
 	var notes []note
 	for _, run := range c.Runs {
@@ -110,8 +110,8 @@ func runNotes(c *model.Cell) []note {
 	return notes
 }
 
-// shorts returns the short notes in the row of a cell, one for each title, with the largest number of runs. It leaves
-// out notes that follow from the configuration, because they say nothing about the runs.
+// shorts returns the short notes for a cell's row, one for each title, with the largest number of runs. It leaves out
+// notes that follow from the configuration, because these say nothing about the runs.
 func shorts(notes []note, runs int) []string {
 	var shown []note
 	for _, n := range notes {
@@ -143,7 +143,7 @@ func full(notes []note) []string {
 	return texts
 }
 
-// warnings returns one full warning of each kind over all cells, with the number of runs and cells that have it.
+// warnings returns one full warning of each kind over all cells, with the number of affected runs and cells.
 func warnings(cells []*model.Cell, metric string) []string {
 	type total struct {
 		note
@@ -172,11 +172,11 @@ func warnings(cells []*model.Cell, metric string) []string {
 	return texts
 }
 
-// Notes returns the full warnings about a cell by a metric, one of each kind.
+// Notes returns the full warnings about a cell for a metric, one of each kind.
 func Notes(s *model.Study, c *model.Cell, metric string) []string { return full(notesOf(s, c, metric)) }
 
-// Shorts returns the warnings about a cell by a metric in a word or two each. It adds how often its runs failed and
-// were repeated, and "excluded" for a barred cell.
+// Shorts returns the warnings about a cell for a metric, each in a word or two. It also states how many failed runs
+// were repeated, and marks a barred cell as "excluded".
 func Shorts(s *model.Study, c *model.Cell, metric string, barred map[*model.Cell]bool) []string {
 	texts := shorts(notesOf(s, c, metric), len(c.Runs))
 	if c.Repeated > 0 {
@@ -188,8 +188,8 @@ func Shorts(s *model.Study, c *model.Cell, metric string, barred map[*model.Cell
 	return texts
 }
 
-// notesOf returns the warnings about a cell. For a study of one run it leaves out the warning of too few runs, because
-// such a study compares nothing, and the number of the run.
+// notesOf returns the warnings about a cell. If the study has one run, it omits the run's number. It then also omits
+// the warning of too few runs, because such a study compares nothing.
 func notesOf(s *model.Study, c *model.Cell, metric string) []note {
 	notes := cellNotes(c, metric)
 	if !s.OneRun() {
@@ -203,7 +203,7 @@ func notesOf(s *model.Study, c *model.Cell, metric string) []note {
 	return slices.DeleteFunc(notes, func(n note) bool { return n.kind == tooFewRuns })
 }
 
-// Warnings returns the full warnings about the cells by a metric, one of each kind.
+// Warnings returns the full warnings about all cells for a metric, one of each kind.
 func Warnings(s *model.Study, metric string) []string {
 	if s.OneRun() {
 		return onlyRunWarnings(s, metric)
@@ -211,7 +211,7 @@ func Warnings(s *model.Study, metric string) []string {
 	return warnings(s.All(), metric)
 }
 
-// onlyRunWarnings returns the warnings about the only run.
+// onlyRunWarnings returns the warnings about the study's only run.
 func onlyRunWarnings(s *model.Study, metric string) []string {
 	var texts []string
 	for _, n := range notesOf(s, s.Cells[0], metric) {

@@ -10,14 +10,15 @@ import (
 
 // Question is a user's request to compare recorded runs.
 type Question struct {
-	// Old and New are paths of runs or sweeps. If New is nil, Old is one sweep, and its cells are compared along Axis.
+	// Old and New are paths of runs or sweeps. If New is nil, Old is one sweep, whose cells are compared along Axis.
 	Old, New []string
 	Axis     string
 	Metric   string // "" means the metric of the sweeps
-	// SessionNoise is the relative change that may occur between sessions of runs that were measured apart.
+	// SessionNoise is the relative change that different sessions alone may cause between runs that were measured
+	// apart.
 	SessionNoise float64
-	// NoiseFile is the path of the file that psbench noise wrote, or "" to ignore it. It replaces SessionNoise if it
-	// exists and all runs are from its machine.
+	// NoiseFile is the path of the file that psbench noise wrote, or "" to ignore the file. It replaces SessionNoise if
+	// the file exists and all runs are from the file's machine.
 	NoiseFile string
 }
 
@@ -49,7 +50,7 @@ func (q Question) Ask(l *model.Loader) (*Comparison, error) {
 	return Compare(before, after, metric, apart)
 }
 
-// apart returns the measured floor for runs that were measured apart, or else SessionNoise.
+// apart returns the floor for runs that were measured apart: the measured floor, or SessionNoise if there is none.
 func (q Question) apart(metric string, studies ...*model.Study) (Apart, error) {
 	measured, ok, err := measuredNoise(q.NoiseFile, metric, studies...)
 	if err != nil || ok {
@@ -65,7 +66,7 @@ func (q Question) apart(metric string, studies ...*model.Study) (Apart, error) {
 type UndecidedError struct{ error }
 
 // FailAbove returns an error if a cell is proven worse by more than share. It returns an UndecidedError if the runs
-// cannot tell. limit is the text of share.
+// cannot decide this. limit is the text of share in errors.
 func (c *Comparison) FailAbove(share float64, limit string) error {
 	proven, open := c.Fails(share)
 	switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// A proven loss fails, whatever else is undecided. An undecided cell alone gives an UndecidedError.
+// A proven loss is an error, even if other cells are undecided. If cells are only undecided, the error is an
+// UndecidedError.
 func TestFailAbove(t *testing.T) {
 	metric, err := model.MetricOf(model.Throughput)
 	if err != nil {
@@ -43,7 +44,7 @@ func TestFailAbove(t *testing.T) {
 	}
 }
 
-// A noise file with measurements of psbench noise takes precedence over the share that the user gives.
+// A file of psbench noise takes precedence over the share that the user gives.
 func TestNoiseFileWins(t *testing.T) {
 	run := func(value float64) []map[string]float64 { return []map[string]float64{{model.Throughput: value}} }
 	n := &Noise{Schema: NoiseSchema, Sessions: []Session{{Runs: run(100)}, {Runs: run(120)}}}

@@ -5,9 +5,9 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// ownRuns returns the values of a cell by a metric, with their rounds. Some runs were made after their round: runs
-// that were repeated after a failure, and runs of cells that --extend adds. They get rounds of their own below 0, so
-// they are compared with each other but with no run that was made in time.
+// ownRuns returns the values of a cell for a metric, with their rounds. Some runs were made after their round: repeated
+// failed runs, and runs of cells that --extend added. Such late runs get negative round numbers. They are compared with
+// each other, but not with runs that were made in time.
 func ownRuns(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	runs := judge.Runs{}
 	for _, r := range c.Runs {
@@ -27,8 +27,8 @@ func ownRuns(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	return runs
 }
 
-// DriftOf reports how the machine drifted over the rounds of a study, from all cells. ok is false if it drifted by no
-// more than noise.
+// DriftOf reports how the machine drifted over the rounds of a study. It uses all cells. ok is false if the drift is
+// within the noise.
 func DriftOf(s *model.Study, m model.Metric) (drift judge.Drift, ok bool) {
 	if !s.InRounds || m.Learns() {
 		return judge.Drift{}, false
@@ -42,8 +42,9 @@ func DriftOf(s *model.Study, m model.Metric) (drift judge.Drift, ok bool) {
 	return judge.DriftOf(cells)
 }
 
-// runsOf returns the runs of the cell's experiment. Those of the baseline include its A/A cell, except for metrics of
-// what was learnt: both have the same seeds, so the A/A cell would repeat the baseline's values.
+// runsOf returns the runs of the cell's experiment. The runs of the baseline include its A/A cell, except for metrics
+// that depend on learning. Both cells have the same seeds, so the A/A cell would only repeat the baseline's values of
+// such metrics.
 func runsOf(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	c = s.Resolved(c)
 	runs := ownRuns(s, c, metric)
@@ -53,8 +54,9 @@ func runsOf(s *model.Study, c *model.Cell, metric string) judge.Runs {
 	return runs
 }
 
-// level returns the value that ranks a cell among others: the median of its experiment. A cell may lack the runs of
-// slow rounds. In rounds, the level is therefore the baseline's median changed by the cell's difference within rounds.
+// level returns the value that ranks a cell among others: the median of its experiment. A cell may lack runs of slow
+// rounds and look too good. In a study with rounds, the level is therefore the baseline's median changed by the cell's
+// median difference within rounds.
 func level(s *model.Study, c *model.Cell, m model.Metric) float64 {
 	return judge.Level(runsOf(s, s.Cells[s.Baseline], m.Name), runsOf(s, c, m.Name))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// whyLeftOut describes which part of an epoch was left out, and why.
+// whyLeftOut describes which part of an epoch the runs left out, and why.
 func whyLeftOut(u model.Unseen) string {
 	var parts []string
 	if u.Dropped > 0 {
@@ -30,12 +30,12 @@ func batches(n int) string {
 	return fmt.Sprintf("%d batches", n)
 }
 
-// leftOutSum describes how many samples were left out.
+// leftOutSum describes how many samples the runs left out.
 func leftOutSum(u model.Unseen) string {
 	return fmt.Sprintf("%s of the %s", screen.Percent(u.Share), screen.Count(u.Samples, "sample"))
 }
 
-// LeftOutText describes how many samples were left out, and why.
+// LeftOutText describes how many samples the runs left out, and why.
 func LeftOutText(u model.Unseen) string {
 	if u.Share == 0 {
 		return "nothing"
@@ -57,10 +57,10 @@ func (p cells) otherData(m model.Metric) string {
 		screen.Thousands(int64(medianOf(p.old, Trained))), screen.Thousands(int64(medianOf(p.new, Trained))))
 }
 
-// Trained returns how many samples a run trained on in all. A sample counts each time that it was trained on.
+// Trained returns the total number of samples that a run trained on. A repeated sample counts each time.
 func Trained(r *model.Run) float64 { return float64(r.Seen.Trained) }
 
-// medianOf applies of to each run of a cell and returns the median of the results.
+// medianOf calls of for each run of a cell and returns the median of the results.
 func medianOf(c *model.Cell, of func(*model.Run) float64) float64 {
 	var values []float64
 	for _, r := range c.Runs {
@@ -69,8 +69,8 @@ func medianOf(c *model.Cell, of func(*model.Run) float64) float64 {
 	return judge.Of(values).Median
 }
 
-// Amounts describes the smallest and the largest median of cells, in samples. It returns "" if they are within 1 % of
-// each other.
+// Amounts describes the smallest and the largest median among the cells, in samples. It returns "" if the two are
+// within 1 % of each other.
 func Amounts(cells []*model.Cell, of func(*model.Run) float64) string {
 	var low, high *model.Cell
 	medians := map[*model.Cell]float64{}

@@ -1,5 +1,6 @@
 // Package verdict determines what the runs of a study prove: which cell is best, by how much and how surely, and how
-// two studies differ. It also collects the study's warnings. It pairs the runs of cells and lets package judge decide.
+// two studies differ. It also collects the study's warnings. It pairs the runs of cells; package judge does the
+// statistics.
 package verdict
 
 import (
@@ -14,14 +15,15 @@ type Table struct {
 	Rows []Row
 	// Again compares the A/A cell with the baseline. It is nil without an A/A cell.
 	Again *Row
-	// Floor comes from the runs of the baseline and its A/A cell. NoFloor is the reason if there is none.
+	// Floor is the noise floor from the runs of the baseline and its A/A cell. NoFloor is the reason if there is no
+	// floor.
 	Floor   judge.Floor
-	FloorOf int // number of runs behind the floor, or of rounds for a study in rounds
+	FloorOf int // number of runs behind the floor, or of rounds if the study has rounds
 	NoFloor error
 	// InRounds is true if the comparisons are within rounds; see model.Study.
 	InRounds bool
 	Held     Yardstick
-	// Within is the axis along which nothing was compared; see model.Study.
+	// Within is the axis that comparisons do not cross; see model.Study.
 	Within string
 }
 
@@ -34,10 +36,10 @@ type Row struct {
 	Change   judge.Change
 }
 
-// TableOf judges all cells that have runs of their own against the study's baseline.
+// TableOf compares all cells that have their own runs with the study's baseline.
 func TableOf(s *model.Study, m model.Metric) *Table { return NewJudge(s, m).Against(s.Baseline) }
 
-// Judge judges the cells of a study by one metric, against any choice of baseline.
+// Judge judges the cells of a study by one metric. The caller chooses the baseline.
 type Judge struct {
 	study  *model.Study
 	metric model.Metric
@@ -45,14 +47,14 @@ type Judge struct {
 	family *family
 }
 
-// NewJudge prepares the parts that do not depend on the choice of baseline. These are the noise floor, from the
-// study's own baseline and its A/A cell, and the family of the comparisons that sentences report.
+// NewJudge computes everything that does not depend on the choice of baseline. That is the noise floor from the study's
+// own baseline and its A/A cell, and the family of comparisons that sentences report.
 func NewJudge(s *model.Study, m model.Metric) *Judge {
 	family := familyOf(s, m, enter(s, m))
 	return &Judge{s, m, family.Yardstick, family}
 }
 
-// Against judges all cells that have runs of their own against the cell at index baseline. The study's own baseline
+// Against compares all cells that have their own runs with the cell at index baseline. The study's own baseline
 // includes the runs of its A/A cell. The A/A cell itself is compared only with that baseline.
 func (j *Judge) Against(baseline int) *Table {
 	s, m, y := j.study, j.metric, j.held
@@ -72,16 +74,16 @@ func (j *Judge) Against(baseline int) *Table {
 		v.Again = &Row{Cell: s.Again, Estimate: judge.Of(values.Values)}
 		if own && len(runs.Values) > 0 && len(values.Values) > 0 {
 			v.Again.Change = judge.Compare([]judge.Pair{{Old: runs, New: values}}, m.Better == model.Higher, v.Floor)[0]
-			v.Again.Change.Needed = 0 // more runs of the same experiment show no difference
+			v.Again.Change.Needed = 0 // more runs of the same experiment would show no difference
 			v.Again.Compared = true
 		}
 	}
 	return v
 }
 
-// rows returns the changes of all cells that are compared with a baseline. For the study's own baseline they belong to
-// the family of the sentences. Another baseline has a family of its own, and each Needed is estimated as for the first
-// family.
+// rows returns the changes of all cells that are compared with a baseline. For the study's own baseline, these changes
+// come from the family that the sentences use. Any other baseline gets a new family, but each Needed is estimated for
+// the number of comparisons in the first family.
 func (j *Judge) rows(baseline int) map[*model.Cell]judge.Change {
 	s, m := j.study, j.metric
 	changes := map[*model.Cell]judge.Change{}

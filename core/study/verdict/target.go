@@ -13,13 +13,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Goal is a value of a held-out metric that training is to reach.
+// Goal is a value of a held-out metric that training should reach.
 type Goal struct {
 	Metric model.Metric
 	Value  float64
 }
 
-// goalNames maps the names that a target may use to metrics.
+// goalNames maps the accepted names in a target to metrics.
 var goalNames = map[string]string{
 	"auc": "held_out_auc", "accuracy": "held_out_accuracy", "loss": model.HeldOutLoss,
 	"held_out_auc": "held_out_auc", "held_out_accuracy": "held_out_accuracy", model.HeldOutLoss: model.HeldOutLoss,
@@ -48,7 +48,7 @@ func GoalOf(text string) (*Goal, error) {
 	return &Goal{m, x}, err
 }
 
-// mostOf returns the largest possible value of the metric that a goal names.
+// mostOf returns the largest possible value of the metric with this name in a target.
 func mostOf(name string) float64 {
 	if goalNames[name] == model.HeldOutLoss {
 		return math.Inf(1)
@@ -56,7 +56,7 @@ func mostOf(name string) float64 {
 	return 1
 }
 
-// reached returns the first epoch after which a run met the goal. ok is false if there is none.
+// reached returns the first epoch after which a run met the goal. ok is false if the run never met it.
 func (g Goal) reached(r *model.Run) (e model.Epoch, ok bool) {
 	for _, e := range r.Epochs {
 		if v, ok := e.Values[g.Metric.Name]; ok && !g.Metric.Beats(g.Value, v) && !math.IsNaN(v) {
@@ -66,14 +66,14 @@ func (g Goal) reached(r *model.Run) (e model.Epoch, ok bool) {
 	return model.Epoch{}, false
 }
 
-// Price is the training that a cell needed to reach the goal. Runs that did not reach it count as longer than all
-// others.
+// Price is the amount of training that a cell needed to reach the goal. A run that did not reach the goal counts as
+// longer than all others.
 type Price struct {
 	Cell           *model.Cell
 	Runs, Reached  int
-	Failed         int       // number of runs that did not come to their end; Runs excludes them
-	Barred         bool      // so many runs failed that the cell cannot be the soonest
-	Seconds, Bytes []float64 // one value for each run; infinite if it did not reach the goal
+	Failed         int       // number of failed runs, which Runs excludes
+	Barred         bool      // so many runs failed that the cell cannot rank first
+	Seconds, Bytes []float64 // one value for each run; infinite if the run did not reach the goal
 }
 
 func (g Goal) priceOf(c *model.Cell, runs []*model.Run, failed int) Price {
@@ -93,7 +93,7 @@ func (g Goal) priceOf(c *model.Cell, runs []*model.Run, failed int) Price {
 	return p
 }
 
-// Prices returns the price of each evaluated cell, the soonest first and barred cells last.
+// Prices returns the price of each evaluated cell. The fastest cell comes first; barred cells come last.
 func Prices(s *model.Study, g Goal) []Price {
 	var prices []Price
 	for i, c := range s.Cells {
@@ -123,16 +123,16 @@ func Prices(s *model.Study, g Goal) []Price {
 	return prices
 }
 
-// Lead compares the cell that reaches the goal soonest with the others.
+// Lead compares the cell that reaches the goal first with the others.
 type Lead struct {
 	Yardstick
-	Open   []string // cells that may be as soon as the first
+	Open   []string // cells that may be as fast as the first
 	Second *model.Cell
 	Change judge.Change // change from the second cell to the first
 }
 
-// LeadOf judges the first of the prices against the others. It returns nil unless at least two are not barred. A run
-// that did not reach the goal counts as longer than any that did; how much longer does not affect the test.
+// LeadOf compares the first of the prices with the others. It returns nil if fewer than two are not barred. A run that
+// did not reach the goal counts as longer than any run that did. How much longer does not affect the test.
 func LeadOf(s *model.Study, prices []Price) *Lead {
 	prices = slices.DeleteFunc(slices.Clone(prices), func(p Price) bool { return p.Barred })
 	if len(prices) < 2 {

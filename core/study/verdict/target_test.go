@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// A run that did not reach the target counts, as longer than all that did.
+// A run that did not reach the target counts as longer than all runs that did.
 func TestTargets(t *testing.T) {
 	for text, want := range map[string]string{
 		"auc": "must have a number", "auc=": "must have a number", "auc=NaN": "must have a number",

@@ -7,11 +7,12 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// IsShare reports whether a floor in percent is meaningful: the center must be above 0, or there must be several.
+// IsShare reports whether a floor in percent is meaningful. The center must be above 0, unless there are several
+// centers.
 func (y Yardstick) IsShare() bool { return math.IsNaN(y.Center) || y.Center > 0 }
 
-// sizedFloor returns the noise floor for comparisons within sizes: the highest floor of the baseline over all sizes.
-// Its number of runs is the smallest over the sizes.
+// sizedFloor returns the noise floor for comparisons within sizes: the baseline's highest floor over all sizes. Its
+// number of runs is the smallest number over the sizes.
 func sizedFloor(s *model.Study, m model.Metric) Yardstick {
 	y := Yardstick{Metric: m, Center: math.NaN()}
 	for i, c := range s.Counterparts(s.Cells[s.Baseline]) {
@@ -30,14 +31,14 @@ func sizedFloor(s *model.Study, m model.Metric) Yardstick {
 	return y
 }
 
-// Yardstick is the noise floor of this machine, which a difference by a metric must exceed.
+// Yardstick is the noise floor of this machine for one metric. A difference must exceed it to be proven.
 type Yardstick struct {
 	Metric model.Metric
 	Floor  judge.Floor
-	Center float64 // median that the floor is relative to; NaN if there are several
-	of     int     // number of runs behind the floor, or of rounds for a study in rounds
-	None   error   // reason that there is no floor
-	// Each is true if there is no common floor, and each comparison uses the floor of its own rounds.
+	Center float64 // the floor is relative to this median; NaN if there are several medians
+	of     int     // number of runs behind the floor, or of rounds if the study has rounds
+	None   error   // reason why there is no floor
+	// Each is true if there is no common floor. Each comparison then uses the floor of its own rounds.
 	Each bool
 }
 
@@ -68,12 +69,12 @@ func yardstickOf(s *model.Study, m model.Metric) Yardstick {
 	return y
 }
 
-// compare judges pairs together. Without a floor it proves nothing.
+// compare judges pairs together. Without a floor it proves no change.
 func (y Yardstick) compare(pairs []judge.Pair) []judge.Change {
 	return y.compareAmong(pairs, len(pairs))
 }
 
-// compareAmong works like compare, but estimates each Needed for at least this many comparisons.
+// compareAmong works like compare but estimates each Needed for at least this many comparisons.
 func (y Yardstick) compareAmong(pairs []judge.Pair, comparisons int) []judge.Change {
 	changes := judge.CompareAmong(pairs, comparisons, y.Metric.Better == model.Higher, y.Floor)
 	for i := range changes {

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// changesTexts returns a sentence for each axis with a proven best value somewhere. It names the best values along the
-// other axes.
+// changesTexts returns a sentence for each axis whose best value is proven in at least one slice. The sentence names
+// the best values along the other axes.
 func changesTexts(s *model.Study, d *verdict.Duels) []string {
 	var texts []string
 	for axis, a := range s.Axes {
@@ -56,8 +56,8 @@ func changesTexts(s *model.Study, d *verdict.Duels) []string {
 	return texts
 }
 
-// where describes the slices in which a value of an axis wins: by the values of another axis at which only this value
-// wins, or else by the slices' names.
+// where describes the slices in which a value of an axis wins. If only this value wins at certain values of another
+// axis, where names these values. Otherwise it names the slices.
 func where(s *model.Study, axis int, winner string, wins map[string][]verdict.Slice) string {
 	for other, a := range s.Axes {
 		if other == axis || len(a.Values) < 2 {
@@ -87,7 +87,7 @@ func where(s *model.Study, axis int, winner string, wins map[string][]verdict.Sl
 	return "at " + named(names)
 }
 
-// valuesOn returns the distinct values of slices on an axis.
+// valuesOn returns the distinct values that the slices have on an axis.
 func valuesOn(axis int, list []verdict.Slice) (values []string) {
 	for _, l := range list {
 		if !slices.Contains(values, l.Values[axis]) {

@@ -26,7 +26,7 @@ func changedText(m model.Metric, from, to float64) string {
 	return differenceText(m, to-from)
 }
 
-// endsText returns the ends of the change's interval, or "" if it has none.
+// endsText returns the ends of the change's interval, or "" if there is no interval.
 func endsText(m model.Metric, c judge.Change) string {
 	low, high, show := c.Low, c.High, signed
 	if d := c.Difference; d != nil {
@@ -39,8 +39,8 @@ func endsText(m model.Metric, c judge.Change) string {
 	return show(low) + " to " + show(high)
 }
 
-// differenceText returns a difference with its sign and unit. Shares differ by points, since a percentage would read as
-// a relative change.
+// differenceText returns a difference with its sign and unit. Shares differ by points, because a percentage would look
+// like a relative change.
 func differenceText(m model.Metric, by float64) string {
 	text := withUnit(m, screen.Number(by))
 	switch {
@@ -52,7 +52,7 @@ func differenceText(m model.Metric, by float64) string {
 	return text
 }
 
-// withUnit adds the unit of a difference to a number.
+// withUnit appends the unit of a difference to a number.
 func withUnit(m model.Metric, text string) string {
 	switch m.Unit {
 	case "loss", "share", "":
@@ -63,7 +63,7 @@ func withUnit(m model.Metric, text string) string {
 	return text + " " + m.Unit
 }
 
-// moreText says how the new runs of a change relate to the old ones: "8.2 % more", "0.25 ms less".
+// moreText describes the new runs relative to the old ones: "8.2 % more", "0.25 ms less".
 func moreText(m model.Metric, c judge.Change) string {
 	size, by := "", c.Change
 	if d := c.Difference; d != nil {
@@ -77,7 +77,7 @@ func moreText(m model.Metric, c judge.Change) string {
 	return size + " more"
 }
 
-// yardstickText returns the floor as a share of the runs' median, or in the unit of the metric if a share makes no
+// yardstickText returns the floor as a percentage of the runs' median, or in the metric's unit if a percentage makes no
 // sense.
 func yardstickText(y verdict.Yardstick) string {
 	if !y.IsShare() {
@@ -94,11 +94,11 @@ func floorShare(change float64) string {
 	return screen.Percent(change)
 }
 
-// mostShare bounds the floors that floorShare gives as a percentage: 99 is a hundredfold change.
+// mostShare is the largest floor that floorShare gives as a percentage. 99 means a hundredfold change.
 const mostShare = 99
 
-// floorOf returns the floor that a change had to exceed: the machine's, or the one of its own rounds if they are
-// noisier.
+// floorOf returns the floor that a change had to exceed: the machine's floor, or the floor of the comparison's own
+// rounds if these are noisier.
 func floorOf(y verdict.Yardstick, c judge.Change) string {
 	switch {
 	case c.Rounds > 0 && c.Difference != nil:
@@ -111,8 +111,8 @@ func floorOf(y verdict.Yardstick, c judge.Change) string {
 	return yardstickText(y)
 }
 
-// spreadText returns the spread of runs as a share of their median, or in the unit of the metric if a share makes no
-// sense.
+// spreadText returns the spread of runs as a percentage of their median, or in the metric's unit if a percentage makes
+// no sense.
 func spreadText(m model.Metric, e judge.Estimate) string {
 	if !e.SpreadIsShare() {
 		return "± " + withUnit(m, screen.Number(e.Deviation))

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// A change that no percentage can express is a difference with its unit.
+// If no percentage can express a change, the text is a difference with a unit.
 func TestChangesThatAreNoPercentages(t *testing.T) {
 	waiting, share, loss := model.Metric{Name: "time_waiting", Unit: "ms", Better: model.Lower},
 		model.Metric{Name: model.Waiting, Unit: "%", Better: model.Lower}, model.Metric{Name: model.HeldOutLoss,
@@ -52,8 +52,8 @@ func TestChangesThatAreNoPercentages(t *testing.T) {
 	}
 }
 
-// A floor is a share of the runs' median or a factor. If the median is 0 or less, the floor is in the unit of the
-// metric.
+// A floor is a percentage of the runs' median, or a factor. If the median is not above 0, the floor has the metric's
+// unit.
 func TestFloorText(t *testing.T) {
 	waiting := model.Metric{Name: "time_waiting", Unit: "ms", Better: model.Lower}
 	for want, y := range map[string]verdict.Yardstick{
@@ -72,7 +72,7 @@ func TestFloorText(t *testing.T) {
 	}
 }
 
-// A study whose metric is about 0 or negative in the baseline shows no infinite or undefined number.
+// If the baseline's metric is about 0 or negative, the study shows no infinite or undefined number.
 func TestTextOfWhatIsNearlyNothing(t *testing.T) {
 	for name, losses := range map[string][]float64{
 		"from 0": {0, 0.7}, "from nearly 0": {1e-12, 0.7}, "below 0": {-3, -2}, "through 0": {0.3, -0.4},

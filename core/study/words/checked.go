@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// checked says how much of the runs was recomputed, what share of the passes that took, and what was not checked. It
-// returns "" if no run was checked.
+// checked describes the checks of all runs: how much was recomputed, what share of the passes this took, and what was
+// not checked. It returns "" if no run was checked.
 func checked(s *model.Study) string {
 	var slicesOf, runs, none int
 	var shares []float64

@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/core/study/model"
 )
 
-// The checks of all runs are one line, with each reason once.
+// One line describes the checks of all runs. It gives each reason once.
 func TestWhatOfAStudyWasChecked(t *testing.T) {
 	reason := []result.Unchecked{{What: "hook noop", Reason: "it uses no link"}}
 	s := &model.Study{Cells: []*model.Cell{

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// cellOf returns a cell with runs of these throughputs and this configuration, written as in "server=a".
+// cellOf returns a cell with runs of the given throughputs. config is the cell's configuration, e.g. "server=a".
 func cellOf(config string, throughputs ...float64) *model.Cell {
 	c := &model.Cell{Name: config, Config: map[string]string{}}
 	for pair := range strings.FieldsSeq(config) {
@@ -33,7 +33,7 @@ func cellOf(config string, throughputs ...float64) *model.Cell {
 	return c
 }
 
-// sixFrom returns six values from a value on, in steps of 1 % of it.
+// sixFrom returns six values that begin with v and rise in steps of 1 % of v.
 func sixFrom(v float64) []float64 {
 	var out []float64
 	for i := range 6 {
@@ -81,7 +81,7 @@ func TestCompareText(t *testing.T) {
 	}
 }
 
-// Studies without common cells or without measurements are refused in a sentence.
+// The comparison of studies without common cells or without measurements returns an error.
 func TestCompareRefuses(t *testing.T) {
 	a, b := studyOf("A", cellOf("server=a", 1), cellOf("server=b", 1)), studyOf("B", cellOf("server=c", 1),
 		cellOf("server=d", 1))
@@ -122,7 +122,7 @@ func TestCompareRefuses(t *testing.T) {
 	}
 }
 
-// Two studies of one experiment each are compared whatever differs, and the text says so.
+// Two studies with one experiment each are compared even if the experiments differ. The text names the differences.
 func TestCompareNamesConfiguration(t *testing.T) {
 	c, err := verdict.Compare(studyOf("A", cellOf("server=a", sixFrom(100)...)),
 		studyOf("B", cellOf("server=b", sixFrom(100)...)), modeltest.Throughput(t), fivePercent)
@@ -131,8 +131,8 @@ func TestCompareNamesConfiguration(t *testing.T) {
 	}
 }
 
-// Along an axis, each value is compared with the first one where all else is the same. The floor comes from the A/A
-// cell.
+// Along an axis, each value is compared with the first value in cells that are otherwise equal. The floor comes from
+// the A/A cell.
 func TestAlong(t *testing.T) {
 	s := studyOf("S",
 		cellOf("server=a ntrainer=1", sixFrom(100)...), cellOf("server=a ntrainer=2", sixFrom(200)...),
@@ -156,7 +156,7 @@ func TestAlong(t *testing.T) {
 	}
 }
 
-// A sweep without a measured noise proves nothing.
+// A sweep without a measured noise floor proves nothing.
 func TestAlongWithoutFloor(t *testing.T) {
 	s := studyOf("S", cellOf("server=a", 100, 101, 102), cellOf("server=b", sixFrom(200)...))
 	c, err := verdict.Along(s, "server", modeltest.Throughput(t))
@@ -227,7 +227,8 @@ func TestMetricFor(t *testing.T) {
 	}
 }
 
-// A difference names the number of runs that have it, unless all do, and what only one of two studies has.
+// The text gives the number of runs that have a difference, unless all have it. It also names a value that only one of
+// the two studies has.
 func TestCompareNamesEnvironments(t *testing.T) {
 	old, fresh := studyOf("A", cellOf("server=a", sixFrom(100)...)), studyOf("B", cellOf("server=a", sixFrom(100)...))
 	for i, r := range fresh.Cells[0].Runs {

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// WriteComparison writes a comparison for a screen of width columns; 0 means no limit. It writes what else differs
-// between the sides, a row for each cell, and the basis of the verdicts.
+// WriteComparison writes a comparison for a screen of width columns; 0 means no limit. It writes other differences
+// between the sides, a row for each cell, and the conditions for each verdict.
 func WriteComparison(w io.Writer, c *verdict.Comparison, width int) error {
 	page := &screen.Page{Width: width}
 	if len(c.Differences) > 0 {
@@ -62,7 +62,7 @@ func comparedRows(c *verdict.Comparison) [][]string {
 	return rows
 }
 
-// foot returns the result of the comparison and how certain it is.
+// foot returns the result of the comparison and its certainty.
 func foot(c *verdict.Comparison) []string {
 	counts := map[judge.Verdict]int{}
 	for _, r := range c.Rows {
@@ -96,7 +96,7 @@ func proven(c *verdict.Comparison) string {
 		screen.Count(len(c.Rows), "comparison"), what)
 }
 
-// estimate returns a median, with the reach of its interval if it has one.
+// estimate returns a median. If the median has an interval, estimate adds the distance to the farther end.
 func estimate(e judge.Estimate) string {
 	if !e.HasInterval || e.Median == 0 {
 		return screen.Number(e.Median)

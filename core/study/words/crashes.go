@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// counted returns how many runs of a cell have a value, and how many failed.
+// counted states how many runs of a cell have a value, and how many failed.
 func counted(o *verdict.Contest, c *model.Cell, runs int) string {
 	text := screen.Count(runs, "run")
 	if n := verdict.TallyOf(o.Study, c).Failed; n > 0 {
@@ -17,7 +17,7 @@ func counted(o *verdict.Contest, c *model.Cell, runs int) string {
 	return text
 }
 
-// crashedText names the cells that cannot win because too many of their runs failed. It returns "" without any.
+// crashedText names the cells that cannot win because too many of their runs failed. It returns "" if there are none.
 func crashedText(s *model.Study, contests []*verdict.Contest) string {
 	var crashed []*model.Cell
 	for _, o := range contests {
@@ -39,7 +39,7 @@ func crashedText(s *model.Study, contests []*verdict.Contest) string {
 		screen.Percent(verdict.MostFailed(s)))
 }
 
-// whyBarred says why cells cannot win.
+// whyBarred returns the reasons why cells cannot win.
 func whyBarred(o *verdict.Contest) string {
 	switch {
 	case len(o.Crashed) == 0:

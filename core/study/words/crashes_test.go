@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// crashing returns a study in which batch is ten times as fast in the 5 of its 14 runs that did not fail, and sum is
-// fast but failed once. Each failure has another process number.
+// crashing returns a study in which 9 of the 14 runs of batch failed. The other 5 are ten times as fast as the
+// baseline. Server sum is fast but failed once. Each failure names a different process.
 func crashing() *model.Study {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 10_447, "sum": 1100},
 		func(server string, p *modeltest.Plot) {
@@ -36,8 +36,8 @@ func crashing() *model.Study {
 	return s
 }
 
-// A cell whose runs mostly failed does not win, is not better and is best nowhere. The text names the failures of a
-// winner.
+// If the runs of a cell mostly fail, the cell never wins, is not better than the baseline, and is never the best value
+// of an axis. The text states the failures of a winner.
 func TestCrashesCannotWin(t *testing.T) {
 	all := 1.0
 	for name, o := range map[string]struct {
@@ -57,7 +57,7 @@ func TestCrashesCannotWin(t *testing.T) {
 	}
 }
 
-// If every cell crashes, none wins, also across sizes.
+// If every cell crashes, no cell wins, also across sizes.
 func TestNothingCanWin(t *testing.T) {
 	s := crashing()
 	none := 0.0
@@ -82,7 +82,7 @@ func TestNothingCanWin(t *testing.T) {
 	}
 }
 
-// Only cells that may win can have the best value of an axis.
+// Only cells that may win can provide the best value of an axis.
 func TestCrashesAreBestNowhere(t *testing.T) {
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"average", "batch"}},
 		{Name: "ntrainer", Values: []string{"1", "4"}}}, func(v []string) modeltest.Plot {
@@ -141,8 +141,8 @@ func TestFailuresAreGrouped(t *testing.T) {
 	}
 }
 
-// In a comparison, too, the successful runs of a side that crashes prove nothing. --fail-above reports that the change
-// is unknown.
+// In a comparison, the successful runs of a crashing side prove nothing either. --fail-above reports that the change is
+// unknown.
 func TestCrashesAreNotBetter(t *testing.T) {
 	failed := func(c *model.Cell, times int) *model.Cell {
 		c.Failed = make([]model.Failure, times)
@@ -179,7 +179,7 @@ func TestCrashesAreNotBetter(t *testing.T) {
 	}
 }
 
-// --fail-above includes a cell that failed only on the new side.
+// --fail-above includes a cell whose runs failed only on the new side.
 func TestLostCellsAreOpen(t *testing.T) {
 	lost := cellOf("server=b")
 	lost.Failed = make([]model.Failure, 6)

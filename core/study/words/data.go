@@ -12,10 +12,10 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostAmounts bounds the amounts that a sentence lists.
+// mostAmounts is the largest number of amounts that a sentence lists.
 const mostAmounts = 4
 
-// dataTexts says how the training and evaluation data of a contest's cells differs.
+// dataTexts describes how the training and evaluation data differs between a contest's cells.
 func dataTexts(o *verdict.Contest) []string {
 	if alone(o) {
 		return nil
@@ -41,7 +41,7 @@ func dataTexts(o *verdict.Contest) []string {
 	return out
 }
 
-// leftOutText says how much data each cell left out, largest share first.
+// leftOutText states how much data each cell left out. The largest share comes first.
 func leftOutText(cells []*model.Cell, left map[*model.Cell]model.Unseen) string {
 	names := map[string][]string{}
 	shares := map[string]float64{}

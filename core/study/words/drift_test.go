@@ -17,8 +17,8 @@ import (
 
 var nan = math.NaN()
 
-// drifting returns a study of 8 rounds, each 1 ms slower than the one before. In every round batch is slower, by 1.4 to
-// 2.9 ms.
+// drifting returns a study of 8 rounds, each 1 ms slower than the previous one. In every round, batch is 1.4 to 2.9 ms
+// slower than the baseline.
 func drifting() *model.Study {
 	slower := []float64{1.4, 2.9, 1.9, 2.2, 1.6, 2.5, 2.0, 2.7}
 	noise := []float64{0.2, -0.1, 0.1, -0.2, 0, 0.15, -0.15, 0.05}
@@ -39,8 +39,8 @@ func drifting() *model.Study {
 	return s
 }
 
-// Drift hides no difference that all rounds show, and a sentence gives the drift. Runs that were not made in rounds are
-// compared as they are, whatever made them differ.
+// Drift hides no difference that all rounds show, and a sentence describes the drift. Without rounds, runs are compared
+// directly, so drift is not removed.
 func TestDriftHidesNothing(t *testing.T) {
 	m, err := model.MetricOf(model.TimePerBatch)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestDriftHidesNothing(t *testing.T) {
 	}
 }
 
-// The machine gets faster, also with failed runs, goes up and down, or does neither.
+// In the cases the machine gets faster, jumps between speeds, gets slower, gets faster with failed runs, or is steady.
 func TestDriftTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		of    func(round int) float64
@@ -112,7 +112,7 @@ func TestDriftTold(t *testing.T) {
 	}
 }
 
-// Along an axis, the baseline includes the runs of its A/A cell, so that a comparison agrees with the table.
+// Along an axis, the baseline includes the runs of its A/A cell. A comparison therefore agrees with the table.
 func TestAlongSaysWhatTheTableSays(t *testing.T) {
 	m := modeltest.Throughput(t)
 	for name, rounds := range map[string]bool{"in rounds": true, "apart": false} {
@@ -138,7 +138,7 @@ func TestAlongSaysWhatTheTableSays(t *testing.T) {
 	}
 }
 
-// If the most important runs are missing, the study says why nothing is proven.
+// If essential runs are missing, the study says why nothing is proven.
 func TestWithoutWhatIsCompared(t *testing.T) {
 	m := modeltest.Throughput(t)
 	apart := map[string]float64{"average": 1000, "batch": 1100, "sum": 900}

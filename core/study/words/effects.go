@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// reachText says between which values of an axis its effect lies, and how large the effect is.
+// reachText states how large the effect of an axis is, and between which of its values.
 func reachText(e verdict.Effect, axis string) string {
 	if _, ok := judge.Relative(1, 1+e.Change); !ok {
 		return fmt.Sprintf("least at %s, most at %s", placed(axis, e.Low), e.High)
@@ -18,7 +18,8 @@ func reachText(e verdict.Effect, axis string) string {
 	return fmt.Sprintf("%s from %s to %s", signed(e.Change), placed(axis, e.Low), e.High)
 }
 
-// matters says which axis matters most, and whether that is proven. It returns "" without axes.
+// matters states which axis matters most. proven reports whether this is proven. matters returns "" if there are no
+// axes.
 func matters(s *model.Study, m model.Metric, d *verdict.Duels) (text string, proven bool) {
 	all := verdict.EffectsOf(s, m)
 	if len(all.Axes) == 0 {

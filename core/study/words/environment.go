@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Machine describes where the first run was measured. It returns "" if that is unknown.
+// Machine describes the machine of the first run. It returns "" if the machine is unknown.
 func Machine(s *model.Study) string {
 	runs := s.AllRuns()
 	if len(runs) == 0 || runs[0].Environment.CPU == "" {
@@ -22,7 +22,7 @@ func Machine(s *model.Study) string {
 		screen.Thousands(e.MemoryMiB), quote.Text(e.OS), quote.Text(e.Kernel), quote.Text(cmp.Or(e.Commit, e.Psbench)))
 }
 
-// mixed says how the environments of runs differ from the first run's.
+// mixed describes how the environments of other runs differ from the first run's environment.
 func mixed(s *model.Study) []string {
 	runs := s.AllRuns()
 	var order []result.Difference

@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// drawn returns a study whose cells have random values, losses, failures and shared experiments.
+// drawn returns a study with random values, losses, failures and shared experiments in its cells.
 func drawn(t *rapid.T) *model.Study {
 	axes := []model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
 		{Name: "ntrainer", Values: []string{"1", "2"}},
@@ -47,14 +47,14 @@ func drawn(t *rapid.T) *model.Study {
 	return s
 }
 
-// Labels in which the summary says something without a label of its own.
+// The summary has no labels for these answers, so the test finds each answer by its text.
 var summarised = map[string]*regexp.Regexp{
 	"changes": regexp.MustCompile("^the best "),
 	"matters": regexp.MustCompile("% of the variance|which axis matters"),
 	"best":    regexp.MustCompile(" wins|which cell is best"),
 }
 
-// answered returns the texts with a label, or the summary's texts about a subject.
+// answered returns the texts with the given label, and the summary's texts about the same subject.
 func answered(t interface{ Fatal(...any) }, s *model.Study, m model.Metric, label string) (texts []string) {
 	answer, err := Sentences(s, m, "")
 	if err != nil {
@@ -71,7 +71,7 @@ func answered(t interface{ Fatal(...any) }, s *model.Study, m model.Metric, labe
 
 var sharesTold = regexp.MustCompile(`(\d+) %( of the variance| \(not proven\)|,|;|$)`)
 
-// No sentence contradicts another one, and shares add up to the whole.
+// No sentence contradicts another sentence, and shares add up to 100 %.
 func TestSentencesAgree(t *testing.T) {
 	m, _ := model.MetricOf(model.Throughput)
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,7 +105,7 @@ func TestSentencesAgree(t *testing.T) {
 	})
 }
 
-// The row of a cell and the sentence ask for the same number of runs if they compare the same two cells.
+// If a cell's row and the sentence compare the same two cells, they ask for the same number of runs.
 func TestRowsAndSentencesAskForTheSame(t *testing.T) {
 	check := func(t interface {
 		Fatal(...any)
@@ -146,7 +146,7 @@ func TestRowsAndSentencesAskForTheSame(t *testing.T) {
 	}
 }
 
-// If all cells are alike, hardly any study says that the combination of axes matters.
+// If all cells are equal, hardly any study reports that the combination of axes matters.
 func TestNothingIsCombined(t *testing.T) {
 	m := modeltest.Throughput(t)
 	axes := []model.Axis{{Name: "server", Values: []string{"a", "b"}}, {Name: "ntrainer", Values: []string{"1", "2"}}}
@@ -170,7 +170,7 @@ func TestNothingIsCombined(t *testing.T) {
 	}
 }
 
-// The combination of axes matters most only if a reversed order is proven.
+// The text names the combination of axes as most important only if opposite effects of an axis are proven.
 func TestCombinedMattersNeedsProof(t *testing.T) {
 	m := modeltest.Throughput(t)
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}},
@@ -198,7 +198,7 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 	}
 }
 
-// The best of the cells that may win is proven, although a barred faster cell hides it in its noise.
+// The best cell that may win is proven, although the noise of a barred cell hides the difference from that cell.
 func TestBestWithoutTheBarredMatters(t *testing.T) {
 	m := modeltest.Throughput(t)
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b", "c"}},
@@ -223,7 +223,7 @@ func TestBestWithoutTheBarredMatters(t *testing.T) {
 	}
 }
 
-// Every text about a proof that is not within reach says so.
+// Every text states clearly if no practical number of runs would prove the change.
 func TestBeyondReach(t *testing.T) {
 	m := modeltest.Throughput(t)
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 1000}, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Every study can be shown, every run is counted, and a second call gives the same text.
+// Every study can be shown, and every run is counted. A second call returns the same text.
 func TestEveryStudyCanBeShown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SampledFrom([]float64{0, 1, 1, 2, 2.5, 1e-9, 1e300, -3, math.NaN(), math.Inf(1)})

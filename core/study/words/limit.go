@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// boundText compares the best bound of a work with its best cell. Bounds are cells whose trainers exchange nothing. It
-// returns "" without bounds.
+// boundText compares the best bound of a work with the best cell of the work. Bounds are cells whose trainers exchange
+// no data. boundText returns "" if there are no bounds.
 func boundText(o *verdict.Contest) string {
 	if len(o.Bounds) == 0 || o.Best == nil {
 		return ""
@@ -30,10 +30,10 @@ func boundText(o *verdict.Contest) string {
 		top.Name, value(o, top), change, o.Best.Name)
 }
 
-// leastHook is the share of hooks, in %, from which they are named. Most hooks only call a link.
+// leastHook is the smallest share of time, in %, for which limitText mentions hooks. Most hooks only call a link.
 const leastHook = 0.5
 
-// limitText says what the iterations of the best cell spend their time on.
+// limitText describes how the iterations of the best cell spend their time.
 func limitText(o *verdict.Contest) string {
 	if o.Best == nil {
 		return ""
@@ -78,7 +78,7 @@ func limitText(o *verdict.Contest) string {
 }
 
 // percents returns parts of a whole in integer percent that add up to 100. It rounds up the parts with the largest
-// remainders. All are 0 if the parts have no finite sum above 0.
+// remainders. All results are 0 if the sum of parts is not finite or not above 0.
 func percents(parts []float64) []int {
 	sum := 0.0
 	for _, p := range parts {

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// Percentages add up to 100, and each is within 1 of its share.
+// The percentages add up to 100, and each differs from its exact share by at most 1.
 func TestPercents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 1, 12).Draw(t, "parts")
@@ -42,7 +42,7 @@ func TestPercents(t *testing.T) {
 	}
 }
 
-// The parts of an iteration add up to 100, also if medians of shares sum to more or parts are missing.
+// The parts of an iteration add up to 100, even if the medians add up to more or if parts are missing.
 func TestLimitAddsUp(t *testing.T) {
 	told := regexp.MustCompile(`(\d+) %[,)]`)
 	rapid.Check(t, func(t *rapid.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// lossText gives the held-out loss of the leading cell, and the cells that cannot win because of theirs.
+// lossText states the held-out loss of the leading cell, and names the cells that cannot win because of their loss.
 func lossText(o *verdict.Contest) string {
 	var parts []string
 	if o.Best != nil {
@@ -43,7 +43,7 @@ func lossText(o *verdict.Contest) string {
 	return strings.Join(parts, "; ")
 }
 
-// describeLoss returns a loss, compared with the reference's.
+// describeLoss returns a loss and its comparison with the reference's loss.
 func describeLoss(o *verdict.Contest, l verdict.Loss) string {
 	text := "held-out loss " + screen.Number(l.Median)
 	if !l.Compared {
@@ -59,7 +59,7 @@ func describeLoss(o *verdict.Contest, l verdict.Loss) string {
 	return fmt.Sprintf("%s, beside %s of %s (%s)", text, screen.Number(l.Reference), reference, lossDifference(l))
 }
 
-// lossDifference says how a loss differs from the reference's, and how certain that is.
+// lossDifference describes how a loss differs from the reference's loss, and how certain the difference is.
 func lossDifference(l verdict.Loss) string {
 	metric, _ := model.MetricOf(model.HeldOutLoss)
 	change := changeText(metric, l.Change)

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// A loss is described relative to the reference.
+// The text describes a loss relative to the reference's loss.
 func TestLossTold(t *testing.T) {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1100, "sum": 900}, nil)
 	o := &verdict.Contest{Study: s, Cells: s.Cells, Reference: s.Cells[0]}

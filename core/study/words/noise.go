@@ -11,7 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// The table says how many runs prove these changes, for each of these numbers of comparisons.
+// The table has a row for each of these changes and a column for each of these numbers of comparisons. It shows how
+// many runs are needed for a proof.
 var (
 	toldChanges     = []float64{0.05, 0.02, 0.01}
 	toldComparisons = []int{1, 20}
@@ -48,7 +49,7 @@ func WriteNoise(w io.Writer, n *verdict.Noise, metric model.Metric, width int) e
 	return err
 }
 
-// floors writes which differences count on this machine, and how many runs it takes to prove a change.
+// floors writes which differences count on this machine, and how many runs a proof of a change takes.
 func floors(n *verdict.Noise, page *screen.Page, metric string) error {
 	within, err := n.Within(metric)
 	if err != nil {
@@ -84,7 +85,7 @@ func floors(n *verdict.Noise, page *screen.Page, metric string) error {
 	return nil
 }
 
-// pooled returns the runs of all sessions, each relative to the median of its session.
+// pooled returns the runs of all sessions, each divided by the median of its session.
 func pooled(n *verdict.Noise, metric string) []float64 {
 	var all []float64
 	for _, s := range n.Sessions {
@@ -97,7 +98,7 @@ func pooled(n *verdict.Noise, metric string) []float64 {
 	return all
 }
 
-// noiseWarnings returns the distinct warnings of the sessions.
+// noiseWarnings returns the warnings of the sessions without repeats.
 func noiseWarnings(n *verdict.Noise) []string {
 	var all []string
 	for i, s := range n.Sessions {

@@ -19,7 +19,7 @@ import (
 // machine is the environment of the test's cells.
 var machine = result.Environment{CPU: "a CPU", Cores: 2, MemoryMiB: 7, OS: "linux", Arch: "amd64"}
 
-// session returns a sweep of one cell and its A/A cell, with runs around a throughput.
+// session returns a sweep of one cell and its A/A cell, with throughputs close to around.
 func session(around float64) *model.Study {
 	s := studyOf("a sweep", cellOf("server=a", sixFrom(around)...))
 	s.Again = cellOf("server=a", sixFrom(around+0.5)...)
@@ -55,7 +55,7 @@ func TestNoiseText(t *testing.T) {
 	golden.Require(t, "testdata/noise.txt", text.String())
 }
 
-// Written noise reads back unchanged. A comparison uses it only for runs of the same machine.
+// Written noise reads back unchanged. A comparison uses the noise only for runs of the same machine.
 func TestNoiseIsKept(t *testing.T) {
 	n, path := threeSessions(t), filepath.Join(t.TempDir(), "noise.json")
 	if err := n.Write(path); err != nil {
@@ -117,7 +117,7 @@ func TestNoiseRefuses(t *testing.T) {
 	}
 }
 
-// A broken file is refused without a panic.
+// ReadNoise returns an error for a broken file and does not panic.
 func FuzzReadNoise(f *testing.F) {
 	f.Add([]byte(`{"schema": "psbench.noise/1", "sessions": [{"runs": [{"throughput": 1}]}, {"runs": [{}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

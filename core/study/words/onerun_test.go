@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/study/model/modeltest"
 )
 
-// The text about one run speaks of the run only. It has no cells, no baseline and no comparison.
+// The text about a single run does not mention cells, a baseline or comparisons.
 func TestOneRun(t *testing.T) {
 	of := func(runs, failed int) *model.Study {
 		s := modeltest.Made(nil, func([]string) modeltest.Plot {
@@ -43,7 +43,7 @@ func TestOneRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, below, _ := strings.Cut(text.String(), "\n\n")
-			_, below, _ = strings.Cut(below, "\n\n") // below the heads of the table
+			_, below, _ = strings.Cut(below, "\n\n") // below the table's header
 			if found := cells.FindString(below); s.OneRun() != c.one || c.one && found != "" {
 				t.Errorf("OneRun is %t, and the text has %q:\n%s", s.OneRun(), found, text.String())
 			}

@@ -11,7 +11,8 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// A cell does not lead because it lacks runs of slow rounds. The leader, the better cell and the effect agree.
+// A cell does not become the leader because it lacks runs of slow rounds. The sentences about the leader, the better
+// cell and the effect agree.
 func TestMissingRunsDoNotLead(t *testing.T) {
 	s := modeltest.Made([]model.Axis{{Name: "server", Values: []string{"a", "b"}}},
 		func([]string) modeltest.Plot { return modeltest.Plot{Throughput: 1000, Runs: 10} })
@@ -44,8 +45,8 @@ func TestMissingRunsDoNotLead(t *testing.T) {
 	}
 }
 
-// The row of a cell and the sentence about the winner correct for the same comparisons, so they agree on the same two
-// cells.
+// A cell's row and the sentence about the winner apply the same correction for multiple comparisons. They therefore
+// agree on the same two cells.
 func TestRowsAndSentencesAreOneFamily(t *testing.T) {
 	m := modeltest.Throughput(t)
 	for name, speed := range map[string]map[string]float64{
@@ -76,7 +77,7 @@ func TestRowsAndSentencesAreOneFamily(t *testing.T) {
 	}
 }
 
-// A run that failed before it was repeated counts as failed.
+// A failed run counts as failed even after a successful repetition.
 func TestRepeatedFailuresCount(t *testing.T) {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 2000, "sum": 900}, nil)
 	s.Cells[1].Repeated = 30

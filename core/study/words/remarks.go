@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// FloorText says below which change nothing is proven, and why.
+// FloorText states the change below which nothing is proven, and where this floor comes from.
 func FloorText(v *verdict.Table) string {
 	if len(v.Rows) == 1 && v.Again == nil && v.Rows[0].Cell.OfOneRun() {
 		return "not known: one run does not show how far equal runs differ, which psbench noise measures"
@@ -41,7 +41,8 @@ func FloorText(v *verdict.Table) string {
 	return text
 }
 
-// noisier lists the cells that only the noise of their own rounds keeps from being proven, each with its floor.
+// noisier lists the cells whose change is not proven only because of the noise of their own rounds. It gives the floor
+// of each cell.
 func noisier(v *verdict.Table) string {
 	var cells []string
 	for _, r := range v.Rows {
@@ -56,11 +57,11 @@ func noisier(v *verdict.Table) string {
 	return ": " + named(cells)
 }
 
-// mostReasons bounds the reasons of failures that Remarks lists.
+// mostReasons is the largest number of failure reasons that Remarks lists.
 const mostReasons = 10
 
 // Remarks returns the lines below the table of cells: the noise floor, the cost of looking early, withheld metrics,
-// checks, the warnings in full, and each reason why something failed or was skipped.
+// checks, the full warnings, and each reason for failed runs and skipped cells.
 func Remarks(s *model.Study, v *verdict.Table) []Sentence {
 	var out []Sentence
 	add := func(label, text string) {
@@ -83,7 +84,7 @@ func Remarks(s *model.Study, v *verdict.Table) []Sentence {
 	return out
 }
 
-// withheld says how many cells have no p99. It returns "" if all have one.
+// withheld states how many cells have no p99. It returns "" if all cells have one.
 func withheld(s *model.Study) string {
 	few := 0
 	for _, c := range s.Cells {
@@ -124,7 +125,7 @@ func addFailed(s *model.Study, add func(label, text string)) {
 	}
 }
 
-// addSkipped adds each reason why cells are skipped.
+// addSkipped adds each reason why cells were skipped.
 func addSkipped(s *model.Study, add func(label, text string)) {
 	reasons := map[string][]string{}
 	var order []string
@@ -141,8 +142,8 @@ func addSkipped(s *model.Study, add func(label, text string)) {
 	}
 }
 
-// grouped groups failures by reason, in the order in which the reasons first occur. Reasons are equal if they differ
-// only in text that passing matches.
+// grouped groups failures by reason, in the order in which the reasons first appear. Two reasons count as equal if they
+// differ only in text that passing matches.
 func grouped(failed []model.Failure) [][]model.Failure {
 	var groups [][]model.Failure
 	places := map[string]int{}
@@ -158,14 +159,15 @@ func grouped(failed []model.Failure) [][]model.Failure {
 	return groups
 }
 
-// passing matches the parts of a reason that change each time the same failure happens: process, rank, host and
-// goroutine numbers, registers and addresses.
+// passing matches text that changes each time the same failure happens: process, rank, host and goroutine numbers,
+// registers and addresses.
 var passing = regexp.MustCompile(`(?i)\b(process |pid[ =]|rank |goroutine |trainer|server|node)\d+|\b0x[0-9a-f]+|\b(?:\d+\.\d+\.\d+\.\d+|localhost):\d+|\[[0-9a-f:]+\]:\d+`)
 
-// Early states the cost of judging a sweep before its planned end.
+// Early warns of the cost of judging a sweep before its planned end.
 const Early = "if you look early and use --extend until something is proven, 6 to 19 % of studies raise a false alarm, not 5 %"
 
-// early says that runs are still waiting or that --extend added rounds. It returns "" if the runs are as first planned.
+// early states that runs are still waiting or that --extend added rounds. It returns "" if the runs are as first
+// planned.
 func early(s *model.Study) string {
 	switch done, _, waiting := s.Counts(); {
 	case done == 0:
@@ -178,7 +180,7 @@ func early(s *model.Study) string {
 	return ""
 }
 
-// driftText says by how much the machine drifted. It returns "" if the drift is within the noise.
+// driftText states how much the machine drifted. It returns "" if the drift is within the noise.
 func driftText(s *model.Study, m model.Metric) string {
 	drift, ok := verdict.DriftOf(s, m)
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/study/verdict"
 )
 
-// seen makes a study over counts of trainers whose runs saw these amounts of data.
+// seen returns a study with one cell per number of trainers. of gives the data that the runs of each cell used.
 func seen(losses bool, of map[string]model.Seen) *model.Study {
 	axis := model.Axis{Name: "ntrainer", Values: []string{"1", "2", "4"}}
 	s := modeltest.Made([]model.Axis{axis}, func(values []string) modeltest.Plot {
@@ -41,7 +41,7 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 		metric string
 		losses bool
 		of     map[string]model.Seen
-		row    string   // row of 4 trainers
+		row    string   // row of the cell with 4 trainers
 		data   []string // sentences
 	}{
 		"one drops, by loss": {model.HeldOutLoss, true, map[string]model.Seen{"1": all, "2": all, "4": dropped},
@@ -114,7 +114,7 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 	}
 }
 
-// A comparison warns if its sides learnt from different data.
+// A comparison warns if its sides learned from different data.
 func TestComparedDataDiffers(t *testing.T) {
 	all := model.Seen{Samples: 81, Batches: 6, Trained: 1620}
 	dropped := model.Seen{Samples: 81, Batches: 6, Dropped: 2, DroppedShare: 25. / 81, Trained: 1120}

@@ -11,20 +11,21 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// Sentence is one answer with its subject. A detail is shown only on demand.
+// Sentence is one answer and its subject. Details are shown only on demand.
 type Sentence struct {
 	Label, Text string
 	Detail      bool
 }
 
-// mostWorks bounds the works that have sentences of their own.
+// mostWorks is the largest number of works that get their own sentences.
 const mostWorks = 8
 
-// Sentences answers the question of a study: first what is proven, then the recommended cells, then what is not proven
-// and how many runs would prove it. The rest are details. The result depends only on the arguments.
+// Sentences answers the question of a study. It states first what is proven, then which cells it recommends, then what
+// is not proven and how many runs would prove it. The remaining sentences are details. The result depends only on the
+// arguments.
 //
-// target is a value of a held-out metric, e.g. "auc=0.80", or "" for none. A sentence gives its price in seconds and
-// bytes. An invalid target is an error.
+// target is a value of a held-out metric, e.g. "auc=0.80", or "" for none. If it is set, a sentence states the seconds
+// and bytes that the target takes. An invalid target is an error.
 func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error) {
 	goal, err := verdict.GoalOf(target)
 	if err != nil {
@@ -36,7 +37,7 @@ func Sentences(s *model.Study, m model.Metric, target string) ([]Sentence, error
 	}
 	var lead summary
 	var rest []Sentence
-	var sizes []Sentence // each says at which sizes it is proven
+	var sizes []Sentence // one for each operation, about all sizes
 	if s.WithinAt() >= 0 {
 		sizes = appendSentence(bySize(s, contests), "excluded", crashedText(s, contests), false)
 		contests = nil
@@ -85,7 +86,7 @@ func appendSentence(to []Sentence, label, text string, detail bool) []Sentence {
 	return append(to, Sentence{label, text, detail})
 }
 
-// ofWork returns the sentences of one work. The winner of a decided contest is among the proven facts instead.
+// ofWork returns the sentences of one work. If the contest is decided, its winner is already among the proven facts.
 func ofWork(o *verdict.Contest, decided bool) (out []Sentence) {
 	if !decided {
 		out = appendSentence(out, labelOf(o.Metric), winner(o), len(o.Open()) > 0)
@@ -109,7 +110,7 @@ func labelOf(m model.Metric) string {
 	return strings.ReplaceAll(m.Name, "_", " ")
 }
 
-// nothing says why there is no answer.
+// nothing explains why there is no answer.
 func nothing(s *model.Study, m model.Metric) string {
 	switch done, failed, waiting := s.Counts(); {
 	case done > 0:
@@ -124,7 +125,7 @@ func nothing(s *model.Study, m model.Metric) string {
 	}
 }
 
-// winner says which cell is best and how certain that is.
+// winner names the best cell and states how certain that is.
 func winner(o *verdict.Contest) string {
 	work := ""
 	if o.Name != "" {
@@ -159,10 +160,10 @@ func winner(o *verdict.Contest) string {
 	return work + undecided(o, by, open)
 }
 
-// alone reports whether the study has one cell only, whose name need not be given.
+// alone reports whether the study has only one cell. The text then omits the cell's name.
 func alone(o *verdict.Contest) bool { return len(o.Study.Cells) == 1 }
 
-// title returns the name of a cell, followed by cells with the same experiment.
+// title returns the name of a cell, followed by the names of cells with the same experiment.
 func title(o *verdict.Contest, c *model.Cell) string {
 	var same []string
 	for _, other := range o.Study.Cells {
@@ -195,7 +196,7 @@ func proof(o *verdict.Contest, c judge.Change) string {
 	return text + ", floor " + floorOf(o.Yardstick, c)
 }
 
-// undecided says who leads, which cells might be better, and how many runs would tell.
+// undecided names the leading cell and the cells that might be better. It states how many runs would decide.
 func undecided(o *verdict.Contest, by string, open []verdict.Rival) string {
 	next := open[0]
 	text := fmt.Sprintf("not proven which is best%s: %s leads with %s, ", by, o.Best.Name, value(o, o.Best))
@@ -214,7 +215,7 @@ func undecided(o *verdict.Contest, by string, open []verdict.Rival) string {
 			of = " over the first"
 		}
 		floor := ""
-		if next.Change.Adjusted < judge.Alpha { // only the floor keeps it from being proven
+		if next.Change.Adjusted < judge.Alpha { // only the floor prevents a proof
 			floor = ", floor " + floorOf(o.Yardstick, next.Change)
 		}
 		text += fmt.Sprintf(" (%s%s, %s%s)", change, of, probability(next.Change.Adjusted), floor)
@@ -225,7 +226,7 @@ func undecided(o *verdict.Contest, by string, open []verdict.Rival) string {
 	return text + "; " + toTell(o, next)
 }
 
-// toTell says how many runs would tell the best cell from a rival.
+// toTell states how many runs would prove the difference between the best cell and a rival.
 func toTell(o *verdict.Contest, r verdict.Rival) string {
 	best, other := len(r.Pair.New.Values), len(r.Pair.Old.Values)
 	have := min(best, other)
@@ -258,7 +259,7 @@ func toTell(o *verdict.Contest, r verdict.Rival) string {
 	return "how many runs would tell cannot be estimated"
 }
 
-// few says that two cells have too few runs to prove anything.
+// few states that two cells have too few runs to prove anything.
 func few(o *verdict.Contest, best, other int) string {
 	runs := screen.Count(best, "run") + " of each are"
 	switch {

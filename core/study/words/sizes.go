@@ -15,7 +15,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// bySize returns a sentence for each operation: which way of doing it is best at which sizes, and how certain that is.
+// bySize returns a sentence for each operation. It states which implementation is best at which sizes, and how certain
+// that is.
 func bySize(s *model.Study, contests []*verdict.Contest) []Sentence {
 	at := s.WithinAt()
 	var order []string
@@ -49,7 +50,7 @@ func workBut(s *model.Study, c *model.Cell, at int) string {
 	return strings.Join(parts, ", ")
 }
 
-// acrossSizes sums up the contests of one operation, one contest for each size.
+// acrossSizes summarises the contests of one operation. There is one contest for each size.
 func acrossSizes(s *model.Study, of []*verdict.Contest) string {
 	of = slices.DeleteFunc(slices.Clone(of), func(o *verdict.Contest) bool { return o.Best == nil })
 	if len(of) == 0 {
@@ -77,7 +78,7 @@ func acrossSizes(s *model.Study, of []*verdict.Contest) string {
 	return fmt.Sprintf("%s, with %s; %s", listed(leads), margins(contested), proofs(contested))
 }
 
-// wayOf names the values that set a cell apart from other cells of its work.
+// wayOf names the values that distinguish a cell from other cells of its work.
 func wayOf(s *model.Study, c *model.Cell) string {
 	var parts []string
 	for i, a := range s.Axes {
@@ -96,7 +97,7 @@ func span(s *model.Study, from, to *verdict.Contest) string {
 	return fmt.Sprintf("leads from %s to %s", bytesize.Format(sizeOf(s, from)), bytesize.Format(sizeOf(s, to)))
 }
 
-// margins returns the smallest and the largest lead of the best cells over the second.
+// margins returns the smallest and the largest lead of the best cell over the second one.
 func margins(of []*verdict.Contest) string {
 	var changes []judge.Change
 	for _, o := range of {
@@ -113,7 +114,7 @@ func margins(of []*verdict.Contest) string {
 	return fmt.Sprintf("%s to %s than the second", moreText(m, least), moreText(m, most))
 }
 
-// proofs says at how many sizes the best cell is proven, and what the proof lacks elsewhere.
+// proofs states at how many sizes the best cell is proven, and why there is no proof at the others.
 func proofs(of []*verdict.Contest) string {
 	var open []*verdict.Contest
 	for _, o := range of {
@@ -131,13 +132,13 @@ func proofs(of []*verdict.Contest) string {
 		atSize(open[0].Study, open[0]))
 }
 
-// sizeOf returns the size of a contest in bytes, 0 if it has none.
+// sizeOf returns the size of a contest in bytes, or 0 if the contest has no size.
 func sizeOf(s *model.Study, o *verdict.Contest) int {
 	size, _ := strconv.Atoi(o.Cells[0].Config["bytes"])
 	return size
 }
 
-// atSize returns " at SIZE" for a contest, "" if it has no size.
+// atSize returns " at SIZE" for a contest, or "" if the contest has no size.
 func atSize(s *model.Study, o *verdict.Contest) string {
 	if size := sizeOf(s, o); size > 0 {
 		return " at " + bytesize.Format(size)

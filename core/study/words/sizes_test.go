@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// ladderOf returns a study of psbench comm: two operations at three sizes, a barrier, and an operation measured in one
-// way only. Each result is a little slower than the one before.
+// ladderOf returns a study of psbench comm. It has two operations at three sizes, a barrier, and an operation that was
+// measured in only one way. Each result is slightly slower than the previous one.
 func ladderOf(t *testing.T, results int) *model.Study {
 	t.Helper()
 	var paths []string
@@ -48,7 +48,7 @@ func ladderOf(t *testing.T, results int) *model.Study {
 	return s
 }
 
-// Each size of psbench comm is compared only with itself, and an operation has one sentence.
+// Each size of psbench comm is compared only with the same size. Each operation gets one sentence.
 func TestSizesAreApart(t *testing.T) {
 	for name, results := range map[string]int{"sizes": 10, "sizesfew": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestMetricThatNoRunHas(t *testing.T) {
 	if _, err := model.MetricFor(model.Throughput, s, s); err == nil {
 		t.Error("two of them are compared by what none has")
 	}
-	// A study accepts its own metric, and any metric if it has no runs.
+	// A study accepts its own metric. Without runs it accepts any metric.
 	s.Metric = model.P99
 	for i, of := range []*model.Study{s, {Name: "none"}} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {

@@ -18,13 +18,13 @@ import (
 
 // Options choose how a study is shown. The zero value is the default.
 type Options struct {
-	// Metric is the metric by which cells are compared; "" means the study's.
+	// Metric is the metric for comparing cells; "" means the study's metric.
 	Metric string
 	// Target is a value to reach, e.g. "auc=0.80"; "" means none.
 	Target string
-	// Width is the number of columns of the screen, 0 for a file or a pipe.
+	// Width is the number of columns of the screen, or 0 for a file or a pipe.
 	Width int
-	// Full adds the details: every sentence, the times of iterations and the warnings in full.
+	// Full adds the details: every sentence, the times of iterations and the full warnings.
 	Full bool
 }
 
@@ -39,8 +39,8 @@ func (o Options) Check() error {
 	return err
 }
 
-// WriteStudy writes the table of the cells and, below it, the answer in sentences. The text depends only on the study
-// and the options.
+// WriteStudy writes the table of the cells and below it the answer in sentences. The text depends only on the study and
+// the options.
 func WriteStudy(w io.Writer, s *model.Study, o Options) error {
 	metric, err := s.MetricOr(o.Metric)
 	if err != nil {
@@ -84,7 +84,7 @@ func writeFull(page *screen.Page, s *model.Study, v *verdict.Table, answer []Sen
 }
 
 // writeShort writes what a reader needs first: the answer without details, the floor, and one line for all warnings of
-// cells. It says how many lines it leaves out.
+// cells. It states how many lines it omits.
 func writeShort(page *screen.Page, s *model.Study, v *verdict.Table, answer []Sentence) {
 	left := 0
 	for _, a := range answer {
@@ -133,7 +133,7 @@ func line(w *screen.Page, label, text string) {
 	}
 }
 
-// Heading names the study and counts its cells and runs, so that nothing is left out silently.
+// Heading names the study and counts its cells and runs, so that every left-out cell is visible.
 func Heading(s *model.Study, m model.Metric) string {
 	done, failed, waiting := s.Counts()
 	switch one := s.OneRun(); {
@@ -171,7 +171,7 @@ func Heading(s *model.Study, m model.Metric) string {
 	return text + "; compared by " + worded(m)
 }
 
-// sharing says how many cells have no runs of their own.
+// sharing states how many cells have no runs of their own.
 func sharing(cells int) string {
 	if cells == 1 {
 		return "1 cell shares the runs of an equal one"
@@ -242,7 +242,7 @@ func rowOf(s *model.Study, r verdict.Row, m model.Metric, change string, barred 
 		strings.Join(shorts, ", ")}
 }
 
-// verdictText returns a change in short form; ~ means that nothing is proven.
+// verdictText returns a change in short form. ~ means that the change is not proven.
 func verdictText(m model.Metric, c judge.Change) string {
 	change := changeText(m, c)
 	switch {

@@ -8,18 +8,17 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// summary leads an answer. It says what is proven, recommends cells, and has one sentence on what is not proven and how
-// many runs would prove it.
+// summary is the beginning of an answer. It states what is proven and recommends cells. One more sentence states what
+// is not proven and how many runs would prove it.
 type summary struct {
 	proven   []string
-	choices  []string // the cells that may be best, by work
+	choices  []string // the cells that may be best, for each work
 	works    int      // contests that have rivals
 	open     []*verdict.Contest
 	unproven []string // other facts that are not proven
 }
 
-// add takes a contest into the summary. It returns false if the contest has no rivals, so that there is nothing to
-// prove.
+// add adds a contest to the summary. It returns false if the contest has no rivals and therefore nothing to prove.
 func (y *summary) add(o *verdict.Contest) bool {
 	if o.Best == nil || len(o.Cells) < 2 {
 		return false
@@ -70,7 +69,7 @@ func (y *summary) sentences() []Sentence {
 	return out
 }
 
-// openText says what is not proven, with the first open contest as the example.
+// openText states what is not proven. The first open contest serves as an example.
 func (y *summary) openText() string {
 	var parts []string
 	if len(y.open) > 0 {
@@ -86,8 +85,8 @@ func (y *summary) openText() string {
 	return strings.Join(append(parts, y.unproven...), "; ")
 }
 
-// by returns how far the best cell of a contest leads a rival, and the probability that this is chance. It returns ""
-// if that is unknown.
+// by states how far the best cell of a contest leads a rival, and the probability that chance caused the lead. It
+// returns "" if this is unknown.
 func by(o *verdict.Contest, r verdict.Rival) string {
 	change := changeText(o.Metric, r.Change)
 	if change == "-" {

@@ -27,7 +27,8 @@ func priceText(p verdict.Price) string {
 		megabytes(numeral.Median(p.Bytes)), counts)
 }
 
-// reach says what it takes to reach a goal: the quickest cell, how certain that is, and the prices of the others.
+// reach describes the training that a goal takes. It names the fastest cell, the certainty of its lead, and the prices
+// of the other cells.
 func reach(s *model.Study, g verdict.Goal) []Sentence {
 	const label = "target"
 	what := fmt.Sprintf("%s of %s", worded(g.Metric), strconv.FormatFloat(g.Value, 'f', -1, 64))
@@ -56,7 +57,7 @@ func reach(s *model.Study, g verdict.Goal) []Sentence {
 	return out
 }
 
-// leadText says how certain a lead is. It returns "" without a lead.
+// leadText states how certain a lead is. It returns "" if there is no lead.
 func leadText(l *verdict.Lead) string {
 	switch {
 	case l == nil:

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// matrix returns the plot of a cell. Each of two servers is better with a different count of trainers.
+// matrix returns the plot of a cell. Each of the two servers is better with a different number of trainers.
 func matrix(v []string) modeltest.Plot {
 	p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Iterations: 40}
 	if v[1] == "4" {
@@ -29,7 +29,7 @@ func matrix(v []string) modeltest.Plot {
 	return p
 }
 
-// nothing gives the reason: one failed run, several, waiting runs, or runs without the metric.
+// nothing names the reason: one failed run, several, waiting runs, or runs without the metric.
 func TestNothingCanBeSaid(t *testing.T) {
 	for want, c := range map[string]*model.Cell{
 		"nothing can be said: the only run failed":  {Failed: make([]model.Failure, 1)},
@@ -50,7 +50,7 @@ func TestNothingCanBeSaid(t *testing.T) {
 	}
 }
 
-// Names of cells are untrusted text and do not affect the terminal.
+// Names of cells are untrusted text and cannot control the terminal.
 func TestTextIsPrintable(t *testing.T) {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1100, "sum": 900}, nil)
 	for _, c := range s.Cells {
@@ -83,7 +83,7 @@ func TestText(t *testing.T) {
 			s.InRounds = false
 			return s
 		}()},
-		// Every second run of batch is slow: its own floor is too high for a proof.
+		// Every second run of batch is slow, so the floor of its own rounds is too high for a proof.
 		"ownfloor": {study: func() *model.Study {
 			s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 1000, "sum": 900}, nil)
 			for round, factor := range []float64{1.0, 0.632, 1.002, 0.628, 1.001, 0.637, 1.004, 0.63, 1.006, 0.679} {
@@ -116,7 +116,7 @@ func TestText(t *testing.T) {
 		"loss": {study: modeltest.Speeds(apart, func(server string, p *modeltest.Plot) {
 			p.Loss = map[string]float64{"average": 0.3, "batch": 0.4, "sum": 0.3001}[server]
 		})},
-		// The fastest trainers exchange nothing.
+		// In the fastest cell, the trainers exchange no data.
 		"bound": {study: modeltest.Speeds(apart, func(server string, p *modeltest.Plot) {
 			if p.Silent = server == "batch"; p.Silent {
 				p.Runs, p.Failed = 6, 20
@@ -151,7 +151,7 @@ func TestText(t *testing.T) {
 			}
 			return p
 		})},
-		// An effect of ntrainer must not count for the server.
+		// A missing cell must not let an effect of ntrainer count for the server.
 		"missingcells": {study: modeltest.Made(two[:2], func(v []string) modeltest.Plot {
 			p := modeltest.Plot{Throughput: 1000, Noise: 0.01, Runs: 10, Iterations: 100}
 			switch strings.Join(v, "/") {
@@ -172,7 +172,7 @@ func TestText(t *testing.T) {
 			s := modeltest.Speeds(apart, nil)
 			for _, c := range s.All() {
 				for _, r := range c.Runs {
-					// a sum in another order differs by rounding
+					// another order of summation changes the rounding
 					r.Values[model.HeldOutLoss] = max(6.931474, map[string]float64{"batch": 6.931475}[c.ID])
 				}
 			}
@@ -230,7 +230,7 @@ func requireStudy(t *testing.T, name string, s *model.Study, o Options) {
 	golden.Require(t, filepath.Join("testdata", name+".txt"), out.String())
 }
 
-// requireShort requires that the short text of a study fits: its table and at most 20 more lines.
+// requireShort checks that the short text of a study has its table and at most 20 more lines.
 func requireShort(t *testing.T, name string, s *model.Study, o Options) {
 	t.Helper()
 	o.Full, o.Width = false, max(o.Width, 100)

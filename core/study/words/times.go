@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// orMinus returns " ± MS", the largest error of times that clocks of several hosts took, in ms. It returns "" on one
-// host.
+// orMinus returns " ± MS", the largest error in ms of times that compare the clocks of several hosts. It returns "" on
+// one host.
 func orMinus(runs []*model.Run) string {
 	var boundMS float64
 	for _, r := range runs {
@@ -26,7 +26,7 @@ func orMinus(runs []*model.Run) string {
 	return fmt.Sprintf(" ± %.2g", boundMS)
 }
 
-// timesTable writes where the time of the cells goes: a row for each cell with runs, as medians of its runs.
+// timesTable writes how the cells spend their time. Each cell with runs has a row with the medians of its runs.
 func timesTable(s *model.Study, page *screen.Page) {
 	columns := []screen.Column{screen.Left("ms per iteration")}
 	shown := slices.DeleteFunc(slices.Clone(model.TimeMetrics), func(t model.TimeMetric) bool {
@@ -90,7 +90,7 @@ func stragglerText(c *model.Cell) string {
 	return text
 }
 
-// host returns " on HOST" for the host of a trainer. It returns "" if runs differ in it, as jobs of a cluster may.
+// host returns " on HOST" for the host of a trainer. It returns "" if the host differs between runs, as in a cluster.
 func host(runs []model.Straggler) string {
 	name := runs[0].Host
 	if name == "" || slices.ContainsFunc(runs, func(s model.Straggler) bool { return s.Host != name }) {

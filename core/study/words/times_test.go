@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// The time of a cell is the median of its runs. Its straggler is the trainer that was last in most of them.
+// The time of a cell is the median of its runs. Its straggler is the trainer that was last in most runs.
 func TestTimes(t *testing.T) {
 	s := modeltest.Speeds(map[string]float64{"average": 1000, "batch": 900, "sum": 800},
 		func(server string, p *modeltest.Plot) {

@@ -22,12 +22,12 @@ func signed(change float64) string {
 	return sign + text
 }
 
-// worded returns the name of a metric in words: time per batch, held-out AUC.
+// worded returns the name of a metric in words, e.g. time per batch or held-out AUC.
 func worded(m model.Metric) string { return inWords.Replace(m.Name) }
 
 var inWords = strings.NewReplacer("held_out_", "held-out ", "auc", "AUC", "_", " ")
 
-// placed returns a place on an axis in words: transport shm.
+// placed returns a value on an axis in words, e.g. transport shm.
 func placed(axis, value string) string { return axis + " " + value }
 
 // quantity returns a value with its unit.
@@ -38,10 +38,10 @@ func quantity(m model.Metric, x float64) string {
 	return screen.Number(x) + " " + m.Unit
 }
 
-// mostNamed bounds the cells that a sentence names.
+// mostNamed is the largest number of cells that a sentence names.
 const mostNamed = 3
 
-// named lists names; of many it lists the first mostNamed and counts the rest.
+// named lists names. If there are many, it lists the first mostNamed and counts the rest.
 func named(names []string) string {
 	if len(names) <= mostNamed {
 		return listed(names)

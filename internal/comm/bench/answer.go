@@ -8,16 +8,19 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Answer makes the answer to gradients of the same elements, in sum: others are taken into it.
+// Answer computes a server's answer in sum. Answer combines the gradients in
+// others, which cover the same elements, with sum.
 type Answer func(sum []float32, others [][]float32)
 
-// answerSlack is how far an answer may be off, as a share of the larger of the two: the order in
-// which gradients are combined, and so the rounding, is open.
+// answerSlack is the allowed relative error of an answer, as a share of the
+// larger value. A server may combine gradients in any order, so rounding
+// differs.
 const answerSlack = 1e-5
 
-// MismatchWith is Mismatch for a round after which all of b's gradient holds what answer makes of
-// those of some ranks: of a sparse one row by row, with the ranks that have the row. It costs one
-// hash per element and rank, and the answer.
+// MismatchWith is Mismatch for a round whose result is answer applied to the
+// gradients of some ranks. In a sparse bucket, answer combines each row over
+// the ranks that have the row. MismatchWith costs one hash per element and
+// rank, plus the answer.
 func (v *Values) MismatchWith(answer Answer, b *tensor.Bucket, round int64, ranks []int) (where, how string) {
 	v.keys = v.keys[:0]
 	for _, rank := range ranks {
@@ -36,8 +39,8 @@ func (v *Values) MismatchWith(answer Answer, b *tensor.Bucket, round int64, rank
 	}
 }
 
-// findAnswer compares values, the first of which is element first of the bucket, with the answer
-// to what was written with these keys.
+// findAnswer compares values with the answer to the gradients that these keys
+// generate. values[0] is element first of the bucket.
 func (v *Values) findAnswer(answer Answer, values []float32, first int, keys []uint64) (where, how string) {
 	for len(v.gradients) < len(keys) {
 		v.gradients = append(v.gradients, make([]float32, len(v.sums)))
@@ -60,9 +63,11 @@ func (v *Values) findAnswer(answer Answer, values []float32, first int, keys []u
 	return "", ""
 }
 
-// Difference compares a gradient with what an answer must be: its rows, and its values as an answer
-// may be off. of are the gradients that both were made of: where they are given, an answer may also be off as
-// a sum of them may that is rounded, or divided, in another way. It describes the first difference as Mismatch does.
+// Difference compares the rows and values of a gradient with an expected
+// answer. Difference allows for the slack of an answer. If the caller passes
+// the input gradients in of, Difference also allows for a different rounding of
+// their sum or mean. Difference describes the first difference as Mismatch
+// does.
 func Difference(got, want *tensor.Gradient, of ...*tensor.Gradient) (where, how string) {
 	for i, row := range want.Rows {
 		switch {
@@ -90,11 +95,13 @@ func Difference(got, want *tensor.Gradient, of ...*tensor.Gradient) (where, how 
 	return "", ""
 }
 
-// leastNormal is the least float32 that is not denormal: what is below it some processors take for 0.
+// leastNormal is the smallest float32 that is not denormal. Some processors
+// treat smaller values as 0.
 const leastNormal = 0x1p-126
 
-// rounded says whether got may stand for value i of want where that was made of gradients: each
-// addition, and each division, rounds what is no larger than the sum of the magnitudes.
+// rounded reports whether got may stand for value i of want, which was computed
+// from the gradients in of. Each addition or division rounds a number that is
+// at most the sum of the magnitudes.
 func rounded(got, x float32, want *tensor.Gradient, i int, of []*tensor.Gradient) bool {
 	if len(of) == 0 {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// A gradient that holds what was answered is right, and any other value in it is found: of dense
-// buckets, longer than a block, and of sparse ones.
+// MismatchWith accepts a gradient that holds the answer and finds any other
+// value, in sparse buckets and in dense buckets longer than a block.
 func TestMismatchWithAnAnswer(t *testing.T) {
 	largest := func(sum []float32, others [][]float32) {
 		for _, other := range others {
@@ -26,7 +26,7 @@ func TestMismatchWithAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, v := tensor.NewBucket(spec), NewValues(0.5, false)
-			byRow := map[int32][]float32{} // element by element: a dense one is one row
+			byRow := map[int32][]float32{} // values of each row; a dense bucket is one row
 			for _, rank := range ranks {
 				if err := v.Fill(b, rank, round); err != nil {
 					t.Fatal(err)
@@ -76,7 +76,8 @@ func TestMismatchWithAnAnswer(t *testing.T) {
 	}
 }
 
-// A gradient that is off anywhere, or in its rows, is found; one within the slack is not.
+// Difference finds a wrong value or wrong rows, and accepts a value within the
+// slack.
 func TestDifference(t *testing.T) {
 	dense := func(values ...float32) tensor.Gradient { return tensor.Gradient{Values: values} }
 	sparse := func(rows []int32, values ...float32) tensor.Gradient {

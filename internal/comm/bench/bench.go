@@ -1,6 +1,7 @@
-// Package bench has the operations of the data plane that psbench comm measures: how each is
-// carried out, what must come out, and what it moves. The
-// harness, in the core and in the processes that measure, knows none of them by name.
+// Package bench defines the data-plane operations that psbench comm measures:
+// how to run each operation, what result to expect, and how many bytes it
+// moves. The harness, in the core and in the measuring processes, does not name
+// individual operations.
 package bench
 
 import (
@@ -8,32 +9,36 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Operations lists all operations, in the order in which they are shown.
+// Operations lists all operations in display order.
 var Operations = []*Operation{PushPull, AllReduce, ReduceScatter, AllGather, AllToAll, Broadcast, Barrier, Hook}
 
-// Operation is one that can be measured.
+// Operation is an operation that psbench comm can measure.
 type Operation struct {
-	Name   string // as on the command line
+	Name   string // name on the command line
 	Served bool   // a server takes part
-	Hooked bool   // a hook takes part, by links of its own; what has neither is a collective among the trainers
-	Empty  bool   // it moves no bucket, and needs nothing below but Run
-	Dense  bool   // it has no form for sparse buckets
+	Hooked bool   // a hook takes part, over its own links; if neither is set, it is a collective
+	Empty  bool   // it moves no bucket and needs only Run of the fields below
+	Dense  bool   // it supports only dense buckets
 
-	// Run carries a round out and waits for its end. It allocates nothing.
+	// Run performs one round and waits for its end. Run allocates nothing.
 	Run func(l Links, round int64, b *tensor.Bucket) error
-	// Expect says what the gradient must hold afterwards. Parts that are not named may hold
-	// anything; of a sparse one there is one part, which is all of it.
+	// Expect returns what the gradient must hold after a round. Elements
+	// outside the parts may hold anything. A sparse gradient has one part that
+	// covers the whole gradient.
 	Expect func(r Round) []Part
-	// Volume is what it moves.
+	// Volume returns the bytes that the operation moves.
 	Volume func(c Case) Volume
-	// Dense and sparse explanations of algbw and busbw; S is the size, T the number of
-	// trainers, P are the bytes of the rows that a rank has, U those of their union.
+	// Bandwidths explains algbw and busbw, first for dense, then for sparse
+	// buckets. In these texts, S is the size and T the number of trainers. P is
+	// the size in bytes of the rows that one rank has, U the size of the union
+	// of all ranks' rows.
 	Bandwidths [2]string
-	// Moves says what it reads and writes in shared memory, as Volume counts it.
-	Moves string // "" where that is not known
+	// Moves describes what the operation reads and writes in shared memory, as
+	// Volume counts it.
+	Moves string // "" if unknown
 }
 
-// Find is the operation of this name, or nil.
+// Find returns the operation with this name, or nil.
 func Find(name string) *Operation {
 	for _, o := range Operations {
 		if o.Name == name {
@@ -43,24 +48,24 @@ func Find(name string) *Operation {
 	return nil
 }
 
-// Links are what a rank has joined.
+// Links are the links that a rank has joined.
 type Links struct {
 	Server comm.PushPuller // nil without push-pull
 	Group  comm.Group      // nil without collectives
-	Hook   Reducer         // nil unless it is measured
+	Hook   Reducer         // nil unless a hook is measured
 }
 
-// Round is one that a rank has carried out.
+// Round is a round that a rank has performed.
 type Round struct {
 	Number   int64
 	Elements int   // of the bucket
-	Rank     int   // its position among the trainers
-	Trainers int   // how many there are
+	Rank     int   // position among the trainers
+	Trainers int   // number of trainers
 	Partners []int // ranks that push to the same server, in order
-	Reduced  []int // ranks whose gradients a hook reduces together, in order
+	Reduced  []int // ranks whose gradients the hook reduces together, in order
 }
 
-// All are the ranks of all trainers.
+// All lists the ranks of all trainers.
 func (r Round) All() []int {
 	ranks := make([]int, r.Trainers)
 	for i := range ranks {
@@ -69,41 +74,44 @@ func (r Round) All() []int {
 	return ranks
 }
 
-// whole is all of the gradient: the sum over some ranks.
+// whole is a part that covers the whole gradient and holds the sum over some
+// ranks.
 func (r Round) whole(ranks ...int) []Part { return []Part{{To: r.Elements, Ranks: ranks}} }
 
-// Part is the elements From to To of a gradient. They hold the sum of the elements that the ranks
-// wrote before the round, from element Source on.
+// Part is a range of a gradient, from element From to element To. Before the
+// round, some ranks wrote values into their gradients. After it, Part holds the
+// sum of these values over the ranks, from element Source on.
 type Part struct {
 	From, To, Source int
 	Ranks            []int
 }
 
-// Case is what the volume of an operation depends on.
+// Case holds the parameters that determine an operation's volume.
 type Case struct {
 	Trainers, Servers int  // trainers share servers evenly
 	Elementwise       bool // the server combines gradients element by element, in place
-	Bytes             int  // of a dense bucket, or of the table
+	Bytes             int  // size of a dense bucket or of the table
 	// Sparse buckets have rows of Width elements. A rank pushes the share Density of the rows.
 	Sparse  bool
 	Width   int
 	Density float64
-	Warm    bool // the round before has left what goes round
-	Copied  bool // gradients live outside the store
+	Warm    bool // a round starts with the previous round's result
+	Copied  bool // gradients lie outside the store
 }
 
-// Volume is what one operation moves, in bytes.
+// Volume is the number of bytes that one operation moves.
 type Volume struct {
-	// Alg is what algbw counts, Bus what busbw counts.
+	// Alg is the volume for algbw; Bus is the volume for busbw.
 	Alg, Bus float64
-	// Moved is what its algorithm in shared memory reads plus what it writes, all ranks
-	// together; 0 if that is not known.
+	// Moved is the number of bytes that the shared-memory algorithm reads and
+	// writes, over all ranks; 0 if unknown.
 	Moved float64
-	// Received is what all ranks together receive from others, where frames carry it.
+	// Received is the number of bytes that all ranks receive from other ranks
+	// on transports that send frames.
 	Received float64
 }
 
-// VolumeOf is the volume of an operation.
+// VolumeOf returns the volume of the operation for this case.
 func (o *Operation) VolumeOf(c Case) Volume {
 	if o.Empty {
 		return Volume{}

@@ -8,10 +8,10 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Mismatch compares the parts of b's gradient with what must have come out of a round,
-// element by element and bit by bit. It describes the first difference, what is wrong and
-// how it is wrong, or returns "" if there is none. It costs one hash per element and
-// summand.
+// Mismatch compares the parts of b's gradient with the expected result of a
+// round, element by element and bit by bit. Mismatch describes the position and
+// values of the first difference, or returns "" if there is none. Mismatch
+// costs one hash per element and summand.
 func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, how string) {
 	g := &b.Gradient
 	if !b.Sparse && len(g.Values) != b.Elements {
@@ -34,11 +34,12 @@ func (v *Values) Mismatch(b *tensor.Bucket, round int64, parts []Part) (where, h
 	return "", ""
 }
 
-// findSparse expects exactly the rows that some key has. It passes their values to check, which works as find does.
+// findSparse expects exactly the rows that at least one key has. findSparse
+// passes their values to check, which works as find does.
 func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first, source int,
 	keys []uint64) (where, how string)) (where, how string) {
 	g := &b.Gradient
-	n := 0 // rows of g that are right
+	n := 0 // number of correct rows in g
 	for row := range b.TableRows {
 		v.having = v.having[:0]
 		for _, key := range v.keys {
@@ -66,11 +67,12 @@ func (v *Values) findSparse(b *tensor.Bucket, check func(values []float32, first
 	return "", ""
 }
 
-// find compares values with the reduction over the values of these keys from element source
-// on. The first value is element first of the bucket.
+// find compares values with the reduction over the values of these keys, from
+// element source on. values[0] is element first of the bucket.
 //
-// It compares bits, for 0 and -0 differ. A mean may be divided or multiplied by the
-// rounded reciprocal or, where Rounded says so, be the sum of divided values.
+// find compares bits, because 0 and -0 differ. A mean may be computed by
+// division, or by multiplication with the rounded reciprocal. If Rounded is
+// set, a mean may also be a sum of divided values.
 func (v *Values) find(values []float32, first, source int, keys []uint64) (where, how string) {
 	scale := float32(1)
 	if v.mean {
@@ -98,8 +100,9 @@ func (v *Values) divided(got float32, sum int32) bool {
 	return v.mean && math.Float32bits(got) == math.Float32bits(v.want(sum))
 }
 
-// rounded says that got may be the sum of summands that were divided one by one, where that is as good. A division
-// by a power of two is exact, and so is the sum then.
+// rounded reports whether got may be the sum of summands that were divided one
+// by one, if Rounded allows that. Division by a power of two is exact, and so
+// the sum is exact too.
 func (v *Values) rounded(got float32, sum int32, keys []uint64, at int) bool {
 	if !v.mean || !v.Rounded || bits.OnesCount(uint(len(keys))) == 1 {
 		return false

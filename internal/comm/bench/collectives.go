@@ -23,7 +23,7 @@ var AllReduce = &Operation{
 		switch {
 		case c.Trainers == 1: // it ends at once
 		case c.Bytes <= comm.EagerBytes:
-			v.Moved = (t+3)*t*c.size() + c.copies() // each copies its own, reads all and writes the sum
+			v.Moved = (t+3)*t*c.size() + c.copies() // each rank copies its own gradient, reads all and writes the sum
 		default:
 			v.Moved = 2*t*c.size() + c.copies()
 		}
@@ -36,7 +36,7 @@ var AllReduce = &Operation{
 	Moves: "2T*S, up to 16 KiB (T+3)T*S",
 }
 
-// ReduceScatter leaves each trainer its shard of the sum over all of them.
+// ReduceScatter leaves each trainer its shard of the sum over all trainers.
 var ReduceScatter = &Operation{
 	Name: "reducescatter", Dense: true,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
@@ -47,13 +47,13 @@ var ReduceScatter = &Operation{
 		return []Part{{From: from, To: to, Source: from, Ranks: r.All()}}
 	},
 	Volume: func(c Case) Volume {
-		return c.scattered((c.trainers()+1)*c.size(), 1) // all are read, one sum is written
+		return c.scattered((c.trainers()+1)*c.size(), 1) // reads all gradients and writes one sum
 	},
 	Bandwidths: [2]string{"algbw = S/p50; busbw = (T-1)/T*S/p50, what a member of a ring sends"},
 	Moves:      "(T+1)*S",
 }
 
-// AllGather gives all trainers the shards of all of them.
+// AllGather gives every trainer the shards of all trainers.
 var AllGather = &Operation{
 	Name: "allgather", Dense: true,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
@@ -74,7 +74,7 @@ var AllGather = &Operation{
 	Moves:      "2(T-1)*S",
 }
 
-// AllToAll has each trainer give each other one a block of its own.
+// AllToAll exchanges one block between each pair of trainers.
 var AllToAll = &Operation{
 	Name: "alltoall", Dense: true,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
@@ -91,14 +91,14 @@ var AllToAll = &Operation{
 		return append(parts, Part{From: end, To: r.Elements, Source: end, Ranks: []int{r.Rank}})
 	},
 	Volume: func(c Case) Volume {
-		return c.scattered(2*(c.trainers()-1)*c.size(), c.trainers()/2) // pairs change places
+		return c.scattered(2*(c.trainers()-1)*c.size(), c.trainers()/2) // pairs swap blocks
 	},
 	Bandwidths: [2]string{"algbw = S/p50; busbw = (T-1)/T*S/p50, what each must send to others"},
 	Moves:      "2(T-1)*S",
 }
 
-// Broadcast gives all trainers what one of them has: the root, which moves on with each
-// round.
+// Broadcast gives all trainers the gradient of the root. Each round uses the
+// next trainer as root.
 var Broadcast = &Operation{
 	Name: "broadcast",
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
@@ -122,7 +122,7 @@ var Broadcast = &Operation{
 
 func root(round int64, trainers int) int { return int(round % int64(trainers)) }
 
-// Barrier has all trainers wait for all.
+// Barrier makes every trainer wait for all trainers.
 var Barrier = &Operation{
 	Name: "barrier", Empty: true,
 	Run: func(l Links, _ int64, _ *tensor.Bucket) error { return l.Group.Barrier() },

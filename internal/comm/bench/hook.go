@@ -5,13 +5,14 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Reducer is a hook as a round carries it out.
+// Reducer is a hook with the method that a round calls.
 type Reducer interface {
 	Reduce(round int64, b *tensor.Bucket) *comm.Future
 }
 
-// Hook has each trainer's hook reduce a bucket over the hook's own links. Only the hook knows its volume, so psbench
-// counts it as an all-reduce, for comparison.
+// Hook lets each trainer's hook reduce a bucket over the hook's own links. Only
+// the hook knows its volume, so psbench reports the volume of an all-reduce,
+// for comparison.
 var Hook = &Operation{
 	Name: "hook", Hooked: true,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {

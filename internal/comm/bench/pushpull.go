@@ -2,7 +2,8 @@ package bench
 
 import "github.com/psbench/psbench/comm/tensor"
 
-// PushPull has each trainer push a gradient to its server and wait for the answer.
+// PushPull sends each trainer's gradient to its server and waits for the
+// answer.
 var PushPull = &Operation{
 	Name: "pushpull", Served: true,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
@@ -17,7 +18,7 @@ var PushPull = &Operation{
 		if c.Elementwise {
 			v.Moved = c.copies()
 			if c.Trainers > c.Servers {
-				v.Moved += 2 * c.trainers() * c.size() // a sum of two reads both and writes one; one answer each
+				v.Moved += 2 * c.trainers() * c.size() // a sum reads both and writes one; one answer each
 			}
 		}
 		return v

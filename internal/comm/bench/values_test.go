@@ -19,7 +19,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// example is a check of the sum, or mean, over the first ranks in a round.
+// example is a check of the sum or mean over the first ranks in a round.
 type example struct {
 	*Values
 	round int64
@@ -38,7 +38,8 @@ func (e *example) find(b *tensor.Bucket) (where, how string) {
 	return e.Mismatch(b, e.round, []Part{{To: b.Elements, Ranks: e.ranks}})
 }
 
-// reduced is a bucket that holds what the example expects, made the slow way.
+// reduced is a bucket with the result that the example expects, computed the
+// slow way.
 func reduced(spec tensor.BucketSpec, c *example) *tensor.Bucket {
 	out := tensor.NewBucket(spec)
 	part := tensor.NewBucket(spec)
@@ -178,8 +179,8 @@ func TestRowsAreNoticed(t *testing.T) {
 	}
 }
 
-// What a peer kept from another round, or took from another place, looks wrong
-// nearly everywhere.
+// If a rank keeps values of another round or place, nearly all of them are
+// wrong.
 func TestValuesDiffer(t *testing.T) {
 	const n = 10000
 	at := func(key uint64, i int) int32 { return valueOf(key, uint64(i)*stride) }

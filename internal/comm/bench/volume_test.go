@@ -17,7 +17,7 @@ func requireVolume(t *testing.T, name string, got, want Volume) {
 }
 
 func TestVolumes(t *testing.T) {
-	const s = 64000.0 // more than what goes eagerly
+	const s = 64000.0 // above the limit of eager reduction
 	for name, c := range map[string]struct {
 		operation *Operation
 		in        Case
@@ -70,7 +70,8 @@ func TestVolumes(t *testing.T) {
 }
 
 func TestSparseVolumes(t *testing.T) {
-	// 8 rows of 128 elements and a row number; half of them pushed.
+	// Each of the table's 8 rows has 128 elements and a row number. A rank
+	// pushes half of the rows.
 	const pushed = 4 * 129 * 4.0
 	for name, c := range map[string]struct {
 		operation *Operation
@@ -87,8 +88,8 @@ func TestSparseVolumes(t *testing.T) {
 	}
 }
 
-// A warm round of rows pushes what the round before has left, but for one that reduces
-// nothing.
+// In a warm sparse round, ranks push the previous round's result, except in an
+// operation that reduces nothing.
 func TestWarmSparseVolumes(t *testing.T) {
 	in := Case{Trainers: 2, Servers: 1, Bytes: 4096, Sparse: true, Width: 128, Density: 0.5}
 	warm := in
@@ -106,7 +107,7 @@ func TestWarmSparseVolumes(t *testing.T) {
 	}
 }
 
-// The harness relies on what an operation has.
+// Every operation sets the fields that the harness relies on.
 func TestOperationsAreWhole(t *testing.T) {
 	for i, o := range Operations {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -125,8 +126,8 @@ func TestOperationsAreWhole(t *testing.T) {
 	}
 }
 
-// What is expected of a dense bucket leaves no element out, but for those of a
-// reduce-scatter that belong to others, and names none twice.
+// The expected parts of a dense bucket cover each element exactly once. A
+// reduce-scatter leaves out the shards of other ranks.
 func TestExpectedPartsCoverTheBucket(t *testing.T) {
 	for i, o := range Operations {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {

@@ -7,11 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// raceChecks is how often Check draws under the race detector, which a race shows in as well.
+// raceChecks is the number of draws per Check under the race detector. The
+// detector finds a race in any draw, so fewer draws suffice.
 const raceChecks = "30"
 
-// Rounds is how many of n rounds a test has that waits for what seldom happens: under the race
-// detector, which sees it in any of them, fewer.
+// Rounds returns the number of rounds for a test that waits for a rare event.
+// Rounds returns n, or fewer under the race detector, which detects the event
+// in any round.
 func Rounds(n int) int {
 	if raceDetector {
 		return n / 4
@@ -19,8 +21,9 @@ func Rounds(n int) int {
 	return n
 }
 
-// Check is rapid.Check, for a law whose draws take long: under the race detector there are
-// fewer of them, unless the command line says how many. No test may run beside it.
+// Check is rapid.Check for a law whose draws take long. Check makes fewer draws
+// under the race detector, unless the command line sets their number. No other
+// test may run in parallel.
 func Check(t *testing.T, law func(*rapid.T)) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

@@ -1,4 +1,4 @@
-// Package commtest is what the tests of the data plane have in common.
+// Package commtest has helpers that the tests of the data plane share.
 package commtest
 
 import (
@@ -7,14 +7,14 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// TB is what tests, benchmarks and property checks have in common.
+// TB is the common interface of tests, benchmarks and property checks.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 	Cleanup(func())
 }
 
-// Must fails on an error.
+// Must fails the test on an error.
 func Must(t TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -22,18 +22,19 @@ func Must(t TB, err error) {
 	}
 }
 
-// DenseSpec is a dense bucket of so many elements.
+// DenseSpec is the spec of a dense bucket with this many elements.
 func DenseSpec(index, elements int) tensor.BucketSpec {
 	return tensor.BucketSpec{Index: index, Elements: elements}
 }
 
-// SparseSpec is a table of tableRows rows of which capacity fit.
+// SparseSpec is the spec of a sparse bucket: a table of tableRows rows, of
+// which a gradient may hold capacity rows.
 func SparseSpec(index, tableRows, width, capacity int) tensor.BucketSpec {
 	return tensor.BucketSpec{Index: index, Elements: tableRows * width, Sparse: true, TableRows: tableRows,
 		Width: width, Capacity: capacity}
 }
 
-// Fill draws the contents of g.
+// Fill draws random contents for g.
 func Fill(t *rapid.T, spec tensor.BucketSpec, g *tensor.Gradient, maxRows int) {
 	if spec.Sparse {
 		held := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(spec.TableRows-1)), 0, maxRows,
@@ -57,7 +58,7 @@ func Noise(seed uint32, x []float32) {
 	}
 }
 
-// Table is g as a dense table.
+// Table converts g to a dense table.
 func Table(spec tensor.BucketSpec, g *tensor.Gradient) []float64 {
 	out := make([]float64, spec.Elements)
 	if !spec.Sparse {

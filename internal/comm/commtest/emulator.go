@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// emulator is the variable with the command that runs the test executables, if they are
-// for another processor: "qemu-aarch64".
+// emulator names the environment variable that holds the command for running
+// test executables of another processor, such as "qemu-aarch64".
 const emulator = "PSBENCH_TEST_EMULATOR"
 
-// Emulator is what must stand before a test executable to start it; nothing on the
-// processor that it is for.
+// Emulator is the command prefix that starts a test executable. Emulator is
+// empty if the executable runs on this processor.
 func Emulator() []string { return strings.Fields(os.Getenv(emulator)) }
 
-// NeedsKernel skips a test of what an emulator of user programs keeps from the kernel.
+// NeedsKernel skips a test that needs a kernel feature which a user-mode
+// emulator does not emulate.
 func NeedsKernel(t interface {
 	Helper()
 	Skipf(format string, args ...any)

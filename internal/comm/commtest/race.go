@@ -2,5 +2,6 @@
 
 package commtest
 
-// raceDetector is true in race builds, in which a test takes several times as long.
+// raceDetector is true in builds with the race detector, in which tests take
+// several times as long.
 const raceDetector = true

@@ -17,11 +17,13 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// aggregated are hosts of trainers whose server is on host 0: 2+2, 3+1, 1+3, 2+1+1, and some in no order.
+// aggregated lists the hosts of trainers; the server is on host 0. The first
+// cases place the trainers 2+2, 3+1, 1+3 and 2+1+1. The last two cases mix the
+// order of hosts and leave the server's host without trainers.
 var aggregated = [][]int{{0, 0, 1, 1}, {1, 1, 1, 0}, {0, 1, 1, 1}, {1, 1, 2, 0}, {0, 1, 0, 1, 2, 2}, {1, 1}}
 
-// serveAggregated joins trainers that push as one where several are on a host without the server. It gives who
-// pushes, by position among the links of the port.
+// serveAggregated joins trainers to a server. Trainers that share a host
+// without the server push as one. pushers is the number of the port's links.
 func serveAggregated(t commtest.TB, on []int, timeout time.Duration, chunked bool, specs []tensor.BucketSpec,
 	handle func(*comm.Arrival) error) (s *served, pushers int) {
 	t.Helper()
@@ -83,7 +85,8 @@ func serveAggregated(t commtest.TB, on []int, timeout time.Duration, chunked boo
 	return s, len(far)
 }
 
-// pushersOf counts them: the trainers of the server's host, and one of each other host.
+// pushersOf counts the pushers: every trainer on the server's host, and one per
+// other host.
 func pushersOf(on []int) (count int) {
 	seen := map[int]bool{}
 	for _, host := range on {
@@ -95,8 +98,8 @@ func pushersOf(on []int) (count int) {
 	return count
 }
 
-// All trainers get the mean over all of them, whoever pushed for them and wherever their gradients lie, and the server
-// gets one push of each other host.
+// All trainers get the mean over all trainers, on every host and wherever their
+// gradients lie. The server gets one push per host without the server.
 func TestAggregatesAverage(t *testing.T) {
 	commtest.Check(t, func(t *rapid.T) {
 		on := rapid.SampledFrom(aggregated).Draw(t, "hosts")
@@ -115,7 +118,8 @@ func TestAggregatesAverage(t *testing.T) {
 	})
 }
 
-// What is summed leaves the host once: in each push the server gets the sum of all of the host.
+// Trainers that share a host send one sum: each push to the server holds the
+// sum over the host.
 func TestAggregatesPushOneSum(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements+7)}
 	pushed := make(chan float32, 3)
@@ -146,7 +150,8 @@ func TestAggregatesPushOneSum(t *testing.T) {
 	}
 }
 
-// Whoever is late, a trainer of the host or the server, is named by somebody who waits for it itself.
+// If a trainer or the server is late, at least one of the ranks that wait
+// directly for it names it in an error.
 func TestAggregatesNameWhoIsLate(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements)}
 	for late := range 4 { // 3: the server
@@ -185,8 +190,9 @@ func TestAggregatesNameWhoIsLate(t *testing.T) {
 	}
 }
 
-// The push of a host whose last trainer came late has no more time than the others had left: it is the server
-// that is named, and not the trainer that waits for it.
+// If the last trainer of a host comes late, the host's push keeps the deadline
+// of the earlier trainers. The error then names the server, not the late
+// trainer.
 func TestAggregatesKeepTheDeadline(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 9)}
 	const timeout = 2 * time.Second
@@ -208,7 +214,7 @@ func TestAggregatesKeepTheDeadline(t *testing.T) {
 	}
 }
 
-// A trainer or a server that is gone ends what the others wait for.
+// If a trainer or the server is gone, the waits of all other ranks end.
 func TestAggregatesNoticeWhoIsGone(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements)}
 	for gone := range 4 { // 3: the server
@@ -225,7 +231,7 @@ func TestAggregatesNoticeWhoIsGone(t *testing.T) {
 			}
 		}
 		want := "server9"
-		if gone == 3 { // it has no push to answer before it ends
+		if gone == 3 { // the server has no push to answer before it ends
 			_ = s.port.Close()
 		} else {
 			want = linktest.Name(gone)
@@ -233,7 +239,7 @@ func TestAggregatesNoticeWhoIsGone(t *testing.T) {
 			_ = s.links[gone].Close()
 		}
 		all.Wait()
-		named := gone == 3 && errs[0] == nil // it was faster
+		named := gone == 3 && errs[0] == nil // trainer0's push ended first
 		for i, err := range errs {
 			peer, ok := errors.AsType[*comm.PeerError](err)
 			if i != gone && err != nil && !ok {
@@ -247,11 +253,12 @@ func TestAggregatesNoticeWhoIsGone(t *testing.T) {
 	}
 }
 
-// In the steady state, and once it has ended, trainers that push as one leave nothing.
+// Trainers that push as one allocate nothing in the steady state and leak
+// nothing after their end.
 func TestAggregatesLeaveNothing(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements+7), commtest.SparseSpec(1, 50, 3, 50)}
 	once := func() {
-		t.Run("", func(t *testing.T) { // its clean-up closes everything
+		t.Run("", func(t *testing.T) { // the subtest's clean-up closes everything
 			s, _ := serveAggregated(t, []int{1, 1, 0}, linktest.Patience, true, specs,
 				linktest.NewAverager(2, specs).Handle)
 			batch := make([]int64, len(s.links))
@@ -269,15 +276,15 @@ func TestAggregatesLeaveNothing(t *testing.T) {
 			for _, l := range s.links {
 				commtest.Must(t, l.Close())
 			}
-			commtest.Must(t, <-s.done) // a port that is closed before it has heard of all ends keeps its memory
+			commtest.Must(t, <-s.done) // a port keeps its memory if it closes before every trainer has ended its link
 		})
 	}
 	once()
 	before := linktest.FootprintNow(t)
 	once()
-	const slack = 10 // of the runtime and the test itself
+	const slack = 10 // goroutines of the runtime and of the test itself
 	var after linktest.Footprint
-	for range 50 { // what ends has a moment to do so
+	for range 50 { // goroutines get a moment to end
 		after = linktest.FootprintNow(t)
 		if after.Descriptors <= before.Descriptors && after.Mappings <= before.Mappings &&
 			after.Goroutines <= before.Goroutines+slack {

@@ -22,8 +22,8 @@ var benchSizes = []struct {
 	elements int
 }{{"4KiB", 1 << 10}, {"1MiB", 1 << 18}, {"25MiB", 25 << 18}}
 
-// collective is a link to try: reduce runs one operation of one rank, and a
-// value v in every gradient becomes want(v).
+// collective is a link under test: reduce runs one operation of one rank. If
+// every gradient holds v, the result is want(v).
 type collective struct {
 	name  string
 	ranks int
@@ -49,7 +49,7 @@ func joinServer(t commtest.TB, f *Fabric, ranks int, spec tensor.BucketSpec) red
 			}
 		})
 	}
-	chunked := !f.Maps() || f.Within != nil && ranks > 1 // without pieces, which no Averager takes
+	chunked := !f.Maps() || f.Within != nil && ranks > 1 // pieces do not work with an Averager
 	port, err := f.NewPort(wire.Links{Self: "server9", Conns: far, Timeout: linktest.Patience}, specs, chunked)
 	joined.Wait()
 	commtest.Must(t, errors.Join(append(errs, err)...))
@@ -103,7 +103,8 @@ var collectives = []collective{
 	{"broadcast2-sparse", 2, tableOfRows, once, joinChain},
 }
 
-// prepare joins the ranks, checks one result and returns the steady state.
+// prepare joins the ranks, checks one result and leaves the links in the steady
+// state.
 func (c collective) prepare(t commtest.TB, n *Fabric, elements int) *linktest.Together {
 	spec := c.specs(elements)
 	reduce := c.join(t, n, c.ranks, spec)
@@ -133,7 +134,7 @@ func (c collective) prepare(t commtest.TB, n *Fabric, elements int) *linktest.To
 			if v != c.want(float32(i%100)) {
 				t.Fatalf("%s: rank %d has %g at %d, want %g", c.name, rank, v, i, c.want(float32(i%100)))
 			}
-			b.Gradient.Values[i] = 0 // sums of the rounds to come stay finite
+			b.Gradient.Values[i] = 0 // keeps the sums of later rounds finite
 		}
 	}
 	return p
@@ -156,8 +157,8 @@ func BenchmarkCollectives(b *testing.B) {
 	}
 }
 
-// BenchmarkLoopback moves bytes over bare connections in both directions at once:
-// what push-pull over them can reach at most.
+// BenchmarkLoopback sends bytes over bare connections in both directions at
+// once. This is the upper limit for push-pull over such connections.
 func BenchmarkLoopback(b *testing.B) {
 	for _, n := range []*wire.Network{wire.Unix, wire.TCP} {
 		for _, ranks := range []int{1, 2} {
@@ -203,7 +204,8 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 				}
 				for _, size := range benchSizes[:2] {
 					p := c.prepare(t, n, size.elements)
-					// The count is of the whole process, so what else it does may disturb one, not five.
+					// The count covers the whole process. Unrelated work may
+					// disturb one measurement, but hardly five.
 					allocs := math.Inf(1)
 					for tries := 0; allocs != 0 && tries < 5; tries++ {
 						allocs = min(allocs, testing.AllocsPerRun(50, func() { p.Round(t) }))

@@ -1,6 +1,7 @@
-// Package fabric is the table of transports, by name, and the only place that distinguishes
-// them. A new transport is a row of the table: a network and a provider. A row has an optional
-// ability if its provider implements the interface for it (package provider).
+// Package fabric is the table of transports, by name. No other package
+// distinguishes transports. To add a transport, add a row with a network and a
+// provider. A row has an optional ability if its provider implements the
+// interface of that ability (package provider).
 package fabric
 
 import (
@@ -15,24 +16,24 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire/grpc"
 )
 
-// Fabric is a transport: a network over which ranks reach each other, and a provider that
-// makes links of its connections.
+// Fabric is a transport. Its network connects the ranks, and its provider makes
+// links from the connections.
 type Fabric struct {
 	Name    string
 	Network *wire.Network
 	provider.Provider
-	// Within, unless it is nil, carries the links of ranks that share a host. Between then
-	// carries the others, over Network.
+	// Within, if not nil, carries the links between ranks on the same host.
+	// Between carries the other links, over Network.
 	Within, Between *Fabric
 }
 
 var (
-	// sharedMemory is the fastest between processes of one host.
+	// sharedMemory is the fastest transport between processes of one host.
 	sharedMemory = &Fabric{Name: "shm", Network: wire.Unix, Provider: shared.Provider{}}
-	// hostStreams joins processes of one host, whatever their links are.
+	// hostStreams sends frames between processes of one host.
 	hostStreams = &Fabric{Name: "unix", Network: wire.Unix, Provider: stream.Provider{}}
 	ipStreams   = &Fabric{Name: "tcp", Network: wire.TCP, Provider: stream.Provider{}}
-	// byHost is the fastest between processes of several hosts.
+	// byHost is the fastest transport between processes of several hosts.
 	byHost = &Fabric{
 		Name: "shm+tcp", Network: wire.TCP, Provider: mixed.Provider{}, Within: sharedMemory, Between: ipStreams,
 	}
@@ -47,8 +48,8 @@ var fabrics = []*Fabric{
 	byHost,
 }
 
-// Extend adds a fabric before anything is opened: tests run psbench over fabrics of
-// their own.
+// Extend adds a fabric to the table. Tests use it to run psbench over their own
+// fabrics. Call it before opening any fabric.
 func Extend(f *Fabric) { fabrics = append(fabrics, f) }
 
 // Names lists the names of all fabrics.
@@ -60,13 +61,13 @@ func Names() []string {
 	return names
 }
 
-// Default is the fastest between processes of one host.
+// Default returns the fastest fabric between processes of one host.
 func Default() *Fabric { return sharedMemory }
 
-// DefaultAcross is the fastest between processes of several hosts.
+// DefaultAcross returns the fastest fabric between processes of several hosts.
 func DefaultAcross() *Fabric { return byHost }
 
-// Open is the fabric of a name.
+// Open returns the fabric with this name.
 func Open(name string) (*Fabric, error) {
 	for _, f := range fabrics {
 		if f.Name == name {
@@ -76,11 +77,12 @@ func Open(name string) (*Fabric, error) {
 	return nil, fmt.Errorf("there is no transport %q: it is one of %v", name, Names())
 }
 
-// OnOneHost says that it joins processes of one host alone.
+// OnOneHost reports whether the fabric can only join processes of one host.
 func (f *Fabric) OnOneHost() bool { return !f.Network.OnIP() }
 
-// Link is what carries the link of two ranks, which share a host or do not: this one, unless it is
-// made of two.
+// Link returns the fabric that carries a link between two ranks. oneHost says
+// whether they share a host. The result is f itself unless f combines two
+// fabrics.
 func (f *Fabric) Link(oneHost bool) *Fabric {
 	switch {
 	case f.Within == nil:
@@ -92,21 +94,22 @@ func (f *Fabric) Link(oneHost bool) *Fabric {
 	}
 }
 
-// Aggregates says that its provider is a provider.Aggregator.
+// Aggregates reports whether the provider is a provider.Aggregator.
 func (f *Fabric) Aggregates() bool {
 	_, ok := f.Provider.(provider.Aggregator)
 	return ok
 }
 
-// by is this fabric with another provider.
+// by returns a copy of the fabric with another provider.
 func (f *Fabric) by(p provider.Provider) *Fabric {
 	g := *f
 	g.Provider = p
 	return &g
 }
 
-// InSegments is this fabric with all stores in segments, which can be passed to a process without a
-// link. It is f itself unless f's provider is a provider.Placer.
+// InSegments returns the fabric with all stores in shared-memory segments,
+// which a process without a link can map as well. InSegments returns f itself
+// unless f's provider is a provider.Placer.
 func (f *Fabric) InSegments() *Fabric {
 	p, ok := f.Provider.(provider.Placer)
 	if !ok {
@@ -115,15 +118,17 @@ func (f *Fabric) InSegments() *Fabric {
 	return f.by(p.Placing(sharedMemory.NewStore))
 }
 
-// Insecure is this fabric without TLS.
+// Insecure returns the fabric without TLS.
 func (f *Fabric) Insecure() *Fabric {
 	g := *f
 	g.Network = f.Network.Insecure()
 	return &g
 }
 
-// On is the fabric whose links leave the values of buckets in the memory of a device, where both ends
-// share that: this one unless its provider is a provider.Lender. A nil device has them leave none there.
+// On returns the fabric with links that leave bucket values in the memory of
+// device d, if both ends share the device. On returns f itself unless f's
+// provider is a provider.Lender. With a nil device, no values stay in device
+// memory.
 func (f *Fabric) On(d comm.Device) *Fabric {
 	p, ok := f.Provider.(provider.Lender)
 	if !ok {
@@ -132,8 +137,9 @@ func (f *Fabric) On(d comm.Device) *Fabric {
 	return f.by(p.On(d))
 }
 
-// Companions is the fabric that joins processes which always share a host, as a trainer
-// and its companions do: this one if it maps memory.
+// Companions returns the fabric between processes that always share a host,
+// such as a trainer and its companions. Companions returns f itself if f maps
+// memory.
 func (f *Fabric) Companions() *Fabric {
 	if f.Maps() {
 		return f

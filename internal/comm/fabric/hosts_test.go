@@ -20,13 +20,14 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// pretended are the hosts of the members of groups.
+// pretended lists the hosts of the members of some groups.
 var pretended = [][]int{{0, 0, 1, 1}, {0, 0, 0, 1}, {0, 1}, {0, 1, 1, 1}, {0, 0, 1, 2}, {0, 1, 0, 1, 0}, {0, 0}}
 
-// onHosts draws one of them.
+// onHosts draws the hosts of one group.
 func onHosts(t *rapid.T) []int { return rapid.SampledFrom(pretended).Draw(t, "hosts") }
 
-// filled draws what a member brings: a bucket of its store or one of its own.
+// filled returns a function that draws a member's contents. The bucket is in
+// the member's store or in separate memory.
 func (g *group) filled(t *rapid.T) func(member, k int) *tensor.Bucket {
 	return func(member, k int) *tensor.Bucket {
 		b := place(g.stores[member], k, rapid.Bool().Draw(t, "copied"))
@@ -67,7 +68,8 @@ func TestGroupsAcrossHostsLineUp(t *testing.T) {
 	}
 }
 
-// The sums of rows do not fit: every member says so.
+// If the sum has more rows than the bucket's capacity, every member gets an
+// error.
 func TestGroupsAcrossHostsRefuseTooManyRows(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 3)
 	g := joinGroup(t, byHost, []int{0, 0, 1, 1}, linktest.Patience, spec)
@@ -82,8 +84,9 @@ func TestGroupsAcrossHostsRefuseTooManyRows(t *testing.T) {
 	}
 }
 
-// Whoever is late, at whatever host, is named by somebody who waits for it itself: those who wait for
-// others learn of that, or say for whom.
+// If a member is late, on any host, at least one of the members that wait
+// directly for it names it in an error. The other members learn of that error,
+// or name the member that they wait for.
 func TestGroupsAcrossHostsNameWhoIsLate(t *testing.T) {
 	start := map[string]func(l comm.GroupLink, b *tensor.Bucket) error{
 		"all-reduce":     func(l comm.GroupLink, b *tensor.Bucket) error { return l.AllReduce(3, b).Wait() },
@@ -99,13 +102,14 @@ func TestGroupsAcrossHostsNameWhoIsLate(t *testing.T) {
 				hosts []int
 				late  int
 			}{{pairs, 0}, {pairs, 1}, {pairs, 2}, {pairs, 3}, {lone, 2}, {lone, 3}} {
-				// the root's host need not wait for another
+				// The root's host need not wait for the member on the other
+				// host.
 				if what == "broadcast" && &c.hosts[0] == &lone[0] && c.late == 3 {
 					continue
 				}
 				g := joinGroup(t, byHost, c.hosts, 300*time.Millisecond, commtest.DenseSpec(0, 3*ringBlock))
 				errs := g.errors(c.late, do)
-				waited, named := map[int]string{}, false // for whom each waited
+				waited, named := map[int]string{}, false // the members that each member waited for
 				for i, err := range errs {
 					if wait, ok := errors.AsType[*comm.WaitError](err); ok {
 						waited[i] = strings.Join(wait.For, " ")
@@ -123,7 +127,8 @@ func TestGroupsAcrossHostsNameWhoIsLate(t *testing.T) {
 	}
 }
 
-// errors has all members but one do something at once.
+// errors makes every member except one run do at once, and returns their
+// errors.
 func (g *group) errors(without int, do func(l comm.GroupLink, b *tensor.Bucket) error) []error {
 	errs := make([]error, len(g.links))
 	var ended sync.WaitGroup
@@ -136,8 +141,8 @@ func (g *group) errors(without int, do func(l comm.GroupLink, b *tensor.Bucket) 
 	return errs
 }
 
-// A member that is gone, of this host or of another, with or without a rail, ends what the others
-// wait for, in an orderly way or not.
+// If a member leaves, in order or not, the waits of all other members end. The
+// member may be on any host, with or without a rail.
 func TestGroupsAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	for _, hosts := range [][]int{{0, 0, 1, 1}, {0, 0, 0, 1}, {0, 0, 1, 2}} {
 		for gone := range hosts {
@@ -167,13 +172,13 @@ func TestGroupsAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	}
 }
 
-// served is trainers whose server is on host 0.
+// served is a set of trainers and their server, which is on host 0.
 type served struct {
 	links  []comm.ServerLink
 	stores []*comm.Store
 	near   []*wire.Conn
 	port   comm.Port
-	done   chan error // of Serve
+	done   chan error // the result of Serve
 }
 
 func serve(t commtest.TB, hosts []int, timeout time.Duration, chunked bool, specs []tensor.BucketSpec,
@@ -204,7 +209,8 @@ func serve(t commtest.TB, hosts []int, timeout time.Duration, chunked bool, spec
 	return s
 }
 
-// requireMeans has trainers push random gradients, in place or copied, for some batches, and ends all.
+// requireMeans has trainers push random gradients, in place or copied, for some
+// batches. Then it closes all links.
 func (s *served) requireMeans(t *rapid.T, specs []tensor.BucketSpec, batches int64) {
 	t.Helper()
 	linktest.RequireMeans(t, s.links, specs, batches, func(trainer, k int) *tensor.Bucket {
@@ -218,8 +224,9 @@ func (s *served) requireMeans(t *rapid.T, specs []tensor.BucketSpec, batches int
 	commtest.Must(t, <-s.done)
 }
 
-// All trainers get the mean, whichever host they are on and wherever their gradients lie; those of the
-// server's host have it where they pushed from.
+// All trainers get the mean, on every host and wherever their gradients lie.
+// Trainers on the server's host get the mean in the memory that they pushed
+// from.
 func TestServersAcrossHostsAverage(t *testing.T) {
 	commtest.Check(t, func(t *rapid.T) {
 		hosts := rapid.SampledFrom([][]int{{0, 1}, {1, 0, 1}, {0, 0, 1, 1}, {1, 1, 1, 0}, {1, 2}}).Draw(t, "hosts")
@@ -233,8 +240,9 @@ func TestServersAcrossHostsAverage(t *testing.T) {
 	})
 }
 
-// A push of the server's host is handed over in the trainer's own memory, in as many chunks as those of
-// other hosts; each chunk is answered once.
+// The port hands over a push from the server's host in the trainer's own
+// memory. Such a push has as many chunks as a push from another host, and each
+// chunk is answered once.
 func TestServersAcrossHostsWorkInPlace(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 2*comm.ChunkElements+7)}
 	chunks := make(chan string, 6)
@@ -275,8 +283,8 @@ func TestServersAcrossHostsWorkInPlace(t *testing.T) {
 	}
 }
 
-// The end of any trainer ends Serve with its name and all other links; so does an error of handle,
-// once.
+// The end of any trainer ends Serve with an error that names the trainer, and
+// ends all other links. An error of handle does the same once.
 func TestServersAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 9)}
 	for gone, other := range []int{1, 0} {
@@ -304,10 +312,10 @@ func TestServersAcrossHostsNoticeWhoIsGone(t *testing.T) {
 	}
 	s := serve(t, []int{0, 1}, linktest.Patience, true, specs, linktest.NewAverager(2, specs).Handle)
 	commtest.Must(t, s.port.Close())
-	commtest.Must(t, <-s.done) // what follows Close is no failure
+	commtest.Must(t, <-s.done) // errors after Close do not count
 }
 
-// A server that is late is named by trainers of either host.
+// If the server is late, the trainers of both hosts name it.
 func TestServersAcrossHostsEndInTime(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 9)}
 	for late := range 2 {

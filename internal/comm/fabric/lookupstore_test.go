@@ -39,7 +39,8 @@ func TestTablesThatDoNotFit(t *testing.T) {
 		8))
 }
 
-// storeError is what every transport says of a spec for which there is no room.
+// storeError is every transport's error for a spec that does not fit into
+// memory.
 func storeError(spec comm.LookupSpec) error {
 	var first error
 	for _, tr := range []*Fabric{fabrics[0], fabrics[1]} {
@@ -54,7 +55,7 @@ func storeError(spec comm.LookupSpec) error {
 	return first
 }
 
-// portError is what the port of frames says of a spec.
+// portError is the error of a port of frames for such a spec.
 func portError(spec comm.LookupSpec) error {
 	_, err := fabrics[1].NewTablePort(wire.Links{Self: "server2"}, spec, 0)
 	return err

@@ -13,20 +13,20 @@ import (
 	"testing"
 )
 
-// Nobody asks which fabric runs: outside of this room and of the networks no code compares
-// the name of a fabric or of a network, or writes one, so that there is nothing to
-// compare it with.
+// Code must not ask which fabric runs. Outside of the listed packages, no code
+// compares a fabric's or network's name, and no code contains such a name as a
+// string.
 func TestNobodyComparesNames(t *testing.T) {
 	const root = "../../.."
 	rooms := []string{"internal/comm/fabric/", "internal/comm/wire/", "internal/comm/linktest/",
 		"internal/host/hosttest/",
-		"internal/host/protocol/protocoltest/",    // package net has the same names
-		"core/process/agent/",                     // so do its connections
+		"internal/host/protocol/protocoltest/",    // package net uses the same names
+		"core/process/agent/",                     // compares names of package net
 		"core/study/sweep/share/share.go",         // a socket without a file names a network of package net
 		"core/host/placement/address.go",          // an address is tried on a network of package net
 		"core/process/launch/child.go",            // go-plugin's handshake names a network of package net
-		"core/plan/config/option/servicelinks.go", // a variable of Docker's links names a protocol of IP
-		"core/host/executable/modules.go"}         // a package of Python has the name of one
+		"core/plan/config/option/servicelinks.go", // a variable of Docker's links names an IP protocol
+		"core/host/executable/modules.go"}         // a Python package has the same name
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(root, path)
 		switch {
@@ -54,7 +54,7 @@ func TestNobodyComparesNames(t *testing.T) {
 	}
 }
 
-// The test sees what it forbids.
+// The test above finds what it forbids.
 func TestComparisonsAreSeen(t *testing.T) {
 	for source, want := range map[string]int{
 		`if transport == "shm" {}`:                        1,
@@ -88,8 +88,8 @@ func TestComparisonsAreSeen(t *testing.T) {
 	}
 }
 
-// comparisons are the names of fabrics that code writes, and what names a fabric, or is one,
-// that it compares.
+// comparisons returns two kinds of expressions in a file: strings that are
+// names of fabrics, and comparisons with a fabric, a network or its name.
 func comparisons(file *ast.File) (found []ast.Expr) {
 	note := func(all ...ast.Expr) {
 		for _, e := range all {
@@ -117,7 +117,7 @@ func comparisons(file *ast.File) (found []ast.Expr) {
 			}
 		case *ast.CaseClause:
 			for _, e := range n.List {
-				if !written(e) { // which is noted where it stands
+				if !written(e) { // a written name is reported at its own position
 					note(e)
 				}
 			}
@@ -130,8 +130,8 @@ func comparisons(file *ast.File) (found []ast.Expr) {
 	return found
 }
 
-// namesFabric says whether an expression is the name of a fabric, written or asked for, or
-// a fabric or a network itself.
+// namesFabric reports whether an expression is a fabric's name, as a string or
+// a field, or a fabric or a network itself.
 func namesFabric(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit, *ast.BinaryExpr, *ast.ParenExpr:
@@ -153,7 +153,8 @@ func written(e ast.Expr) bool {
 	return ok
 }
 
-// text is the value of a string that is written out, also in pieces.
+// text is the value of a string constant, including a concatenation of
+// constants.
 func text(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

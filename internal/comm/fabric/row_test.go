@@ -16,14 +16,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// toy is a provider of its own: it answers each push at once with its gradient, and has all optional abilities.
+// toy is a separate provider: it answers each push at once with the push's
+// gradient, and has all optional abilities.
 type toy struct {
 	provider.Provider
 	allocate provider.Allocate
 	device   comm.Device
 }
 
-// echo is its link.
+// echo is toy's link.
 type echo struct{ provider toy }
 
 func (echo) PushPull(int64, *tensor.Bucket) *comm.Future { return comm.Completed(nil) }
@@ -54,10 +55,11 @@ func (t toy) On(d comm.Device) provider.Provider {
 	return t
 }
 
-// memory is a device.
+// memory is a fake device.
 type memory struct{ comm.Device }
 
-// A fabric with a provider of its own is a row: opened by its name it does all that its provider can.
+// A new provider needs only a row: a fabric that is opened by name has all
+// abilities of its provider.
 func TestProviderOfItsOwnIsARow(t *testing.T) {
 	before := fabrics
 	fabrics = slices.Clone(before)
@@ -94,7 +96,8 @@ func TestProviderOfItsOwnIsARow(t *testing.T) {
 	commtest.Must(t, link.PushPull(0, comm.NewStore(specs).Buckets[0]).Wait())
 }
 
-// What a fabric becomes is still by a provider of its own kind, or unchanged.
+// Every method that derives a fabric keeps the provider's type, or returns the
+// fabric unchanged.
 func TestAbilitiesKeepTheProvider(t *testing.T) {
 	for _, f := range fabrics {
 		t.Run(f.Name, func(t *testing.T) {

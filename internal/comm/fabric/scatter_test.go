@@ -19,13 +19,13 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire/grpc"
 )
 
-// group is some members and their stores.
+// group is a set of members and their stores.
 type group struct {
 	links  []comm.GroupLink
 	stores []*comm.Store
 }
 
-// inPairs pretends that every two of so many ranks share a host.
+// inPairs assigns hosts to ranks: every two ranks share a host.
 func inPairs(size int) []int {
 	hosts := make([]int, size)
 	for i := range hosts {
@@ -34,7 +34,7 @@ func inPairs(size int) []int {
 	return hosts
 }
 
-// joinGroup joins members over a fabric, which are on these hosts, as it is made to believe.
+// joinGroup joins members over a fabric, with these pretended hosts.
 func joinGroup(t commtest.TB, f *Fabric, hosts []int, timeout time.Duration, specs ...tensor.BucketSpec) *group {
 	t.Helper()
 	size := len(hosts)
@@ -73,7 +73,7 @@ func joinGroup(t commtest.TB, f *Fabric, hosts []int, timeout time.Duration, spe
 	return g
 }
 
-// all has every member start an operation and waits for it.
+// all makes every member start an operation and waits for all of them.
 func (g *group) all(start func(i int, l comm.GroupLink) *comm.Future) error {
 	errs := make([]error, len(g.links))
 	var ended sync.WaitGroup
@@ -84,8 +84,9 @@ func (g *group) all(start func(i int, l comm.GroupLink) *comm.Future) error {
 	return errors.Join(errs...)
 }
 
-// scatter is a collective that scatters elements, and the same in plain loops:
-// what want gives for member i is undefined outside from to to.
+// scatter is a collective that scatters elements, together with a reference
+// implementation in plain loops. want returns the expected values of member i;
+// outside [from, to) they are undefined.
 type scatter struct {
 	name  string
 	start func(l comm.GroupLink, batch int64, b *tensor.Bucket) *comm.Future
@@ -121,7 +122,8 @@ var scatters = []scatter{
 	}},
 }
 
-// draws are whole numbers, whose sums are exact in any order.
+// draws returns random whole numbers, because their sums are exact in any
+// order.
 func draws(t *rapid.T, size, elements int) [][]float32 {
 	values := make([][]float32, size)
 	for i := range values {
@@ -135,8 +137,8 @@ func draws(t *rapid.T, size, elements int) [][]float32 {
 	return values
 }
 
-// They give what plain loops give, bit for bit, whatever the sizes: in place and copied,
-// several at once, and again and again.
+// Scatters give the same bits as plain loops for all sizes, in place and
+// copied, with several operations at once and over several batches.
 func TestScattersAgreeWithLoops(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		commtest.Check(t, func(t *rapid.T) {
@@ -180,7 +182,8 @@ func TestScattersAgreeWithLoops(t *testing.T) {
 	})
 }
 
-// Whoever has the result may write to its gradient at once: nobody reads it any more.
+// When a member has its result, no other member still reads its gradient, so
+// the member may overwrite it at once.
 func TestScattersLeaveNobodyReading(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		const size, elements = 3, 30_000
@@ -220,7 +223,7 @@ func TestScattersLeaveNobodyReading(t *testing.T) {
 	})
 }
 
-// A reduce-scatter and then an all-gather are an all-reduce.
+// A reduce-scatter followed by an all-gather equals an all-reduce.
 func TestReduceScatterAndAllGatherAreAnAllReduce(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		const size, elements = 3, 10_007
@@ -255,14 +258,14 @@ func TestScattersTakeNoRows(t *testing.T) {
 				t.Errorf("%s of rows gives %v", s.name, err)
 			}
 		}
-		// They have not touched the group.
+		// The refused operations have not changed the group.
 		commtest.Must(t,
 			g.all(func(i int, l comm.GroupLink) *comm.Future { return l.AllReduce(0, g.stores[i].Buckets[0]) }))
 	})
 }
 
-// A wait for a member that does not come ends at the deadline and names it; then the group
-// has failed.
+// A wait for a missing member ends at the deadline and names the member; then
+// the group has failed.
 func TestScattersEndAtTheDeadline(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		for _, s := range scatters {
@@ -289,7 +292,7 @@ func TestScattersNoticeADeadPeer(t *testing.T) {
 			futures := []*comm.Future{s.start(g.links[0], 0, g.stores[0].Buckets[0]),
 				s.start(g.links[1], 0, g.stores[1].Buckets[0])}
 			commtest.Must(t, g.links[2].Close())
-			named := false // by one of them at least: the other may see only that the first gave up
+			named := false // at least one member names it; the other may only see that the first gave up
 			for i, f := range futures {
 				var peer *comm.PeerError
 				if err := f.Wait(); !errors.As(err, &peer) {
@@ -305,7 +308,7 @@ func TestScattersNoticeADeadPeer(t *testing.T) {
 	})
 }
 
-// Members that run different operations, or different batches, get an error and no wrong
+// Members that run different operations or batches get an error and no wrong
 // values.
 func TestScattersMustAgree(t *testing.T) {
 	allReduce := scatter{"all-reduce", comm.GroupLink.AllReduce, nil}
@@ -332,11 +335,11 @@ func TestScattersMustAgree(t *testing.T) {
 	})
 }
 
-// In the steady state nothing is allocated, gRPC aside.
+// In the steady state nothing is allocated, except by gRPC.
 func TestScattersAllocateNothing(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {
 		if f.Network == grpc.Network {
-			return // which allocates for each message
+			return // gRPC allocates for each message
 		}
 		const rounds = 50
 		for _, s := range scatters {
@@ -352,9 +355,9 @@ func TestScattersAllocateNothing(t *testing.T) {
 					run(1, batch)
 				}
 			})
-			run(0, 0) // an all-to-all makes its room
+			run(0, 0) // an all-to-all allocates its buffers
 			batch := int64(1)
-			allocs := testing.AllocsPerRun(rounds, func() { // which runs it once more
+			allocs := testing.AllocsPerRun(rounds, func() { // AllocsPerRun runs the function once more than rounds
 				run(0, batch)
 				batch++
 			})
@@ -366,10 +369,10 @@ func TestScattersAllocateNothing(t *testing.T) {
 	})
 }
 
-// ringBlock is how many elements a ring moves as one frame.
+// ringBlock is the number of elements in one frame of a ring.
 const ringBlock = 64 << 10
 
-// place is the bucket of a store, or one of its own on the heap.
+// place returns bucket k of a store, or a copy of it on the heap.
 func place(s *comm.Store, k int, copied bool) *tensor.Bucket {
 	if copied {
 		return tensor.NewBucket(s.Buckets[k].BucketSpec)

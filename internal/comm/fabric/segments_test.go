@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Over every fabric pushes arrive in memory that can be passed on, where they lie and who answers
-// them finds them.
+// Over every fabric pushes arrive in segments, which can be passed to another
+// process. The port's Stores contain these segments.
 func TestPushesArriveInSegments(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 70_000), commtest.SparseSpec(1, 50, 4, 20)}
 	for _, f := range fabrics {
@@ -46,7 +46,7 @@ func TestPushesArriveInSegments(t *testing.T) {
 				t.Fatal(err)
 			}
 			port := <-ports
-			elsewhere := comm.NewStore(specs) // as a hook's own memory
+			elsewhere := comm.NewStore(specs) // such as a hook's own memory
 			for batch, from := range []*comm.Store{store, elsewhere, store} {
 				for _, b := range from.Buckets {
 					if b.Sparse {
@@ -78,7 +78,8 @@ func TestPushesArriveInSegments(t *testing.T) {
 	}
 }
 
-// liesIn says whether a push lies in a segment of one of the stores, and its rows as well.
+// liesIn reports whether a push's values and rows lie in a segment of one of
+// the stores.
 func liesIn(stores []*comm.Store, a *comm.Arrival) bool {
 	for _, s := range stores {
 		b := s.Buckets[a.Bucket]

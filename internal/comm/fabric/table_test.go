@@ -16,7 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// drawBags draws bags of rows that all tables have, some empty, some with repeats.
+// drawBags draws bags of rows that all tables have. Some bags are empty, and
+// some have repeated rows.
 func drawBags(t *rapid.T, spec comm.LookupSpec) (offsets, indices []int64) {
 	rows := spec.Tables[0].Rows
 	for _, s := range spec.Tables {
@@ -41,7 +42,8 @@ func drawLookups(t *rapid.T) comm.LookupSpec {
 	return spec
 }
 
-// A lookup and an update give what plain loops over the same bags give.
+// A lookup and an update give the same result as plain loops over the same
+// bags.
 func TestTablesDoWhatLoopsDo(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -86,24 +88,24 @@ func TestTablesDoWhatLoopsDo(t *testing.T) {
 	})
 }
 
-// callOver is a call on joined columns.
+// callOver makes a call for table s on the joined columns.
 func callOver(spec comm.LookupSpec, s int, update bool, offsets, indices []int64, joined []float32) *comm.TableCall {
-	first := min(len(joined), spec.FirstColumn(s)) // no bags, no columns
+	first := min(len(joined), spec.FirstColumn(s)) // without bags there are no columns
 	return &comm.TableCall{
 		Update: update, Offsets: offsets, Indices: indices,
 		Values: joined[first:], Stride: spec.Columns(), Width: spec.Tables[s].Width,
 	}
 }
 
-// With all trainers at work at once, no update is lost or applied twice, and a server
-// gets one call at a time.
+// If all trainers call at once, every update is applied exactly once, and each
+// server gets one call at a time.
 func TestTablesTakeAllTrainersAtOnce(t *testing.T) {
 	const trainers, rounds = 3, 50
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 5, Width: 3}, {Rows: 7, Width: 20}}, Bags: 4, Indices: 8}
 	offsets, indices := []int64{0, 2, 2, 5, 6}, []int64{4, 1, 0, 0, 3, 4}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		tables := linktest.NewLoopTables(spec)
-		var got [2]comm.TableCall // whatever the race detector may say of it
+		var got [2]comm.TableCall // the race detector reports concurrent calls here
 		l := linktest.NewLibrary(t, tr, byTurns(tr), trainers, spec, linktest.Patience,
 			func(s int) func(*comm.TableCall) error {
 				return func(call *comm.TableCall) error {
@@ -193,8 +195,8 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 	})
 }
 
-// Values stay as they are while an update is in flight, and both futures keep their
-// own ends.
+// Values do not change while an update is in flight, and each future keeps its
+// own end time.
 func TestLookupStaysWhileItsUpdateIsInFlight(t *testing.T) {
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
@@ -230,7 +232,8 @@ func overTransports(t *testing.T, test func(t *testing.T, tr *Fabric)) {
 	}
 }
 
-// byTurns pretends that every other trainer, the first one among them, shares a host with all servers.
+// byTurns pretends that every second trainer, starting with the first, shares a
+// host with all servers.
 func byTurns(f *Fabric) func(trainer int) *wire.Network {
 	return func(trainer int) *wire.Network { return f.Link(trainer%2 == 0).Network }
 }

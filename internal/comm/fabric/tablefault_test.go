@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/linktest"
 )
 
-// stalled is a library whose servers take calls of one kind and do not answer them
-// before the test ends.
+// stalled is a library whose servers take lookups or updates but do not answer
+// them before the test ends.
 func stalled(t *testing.T, tr *Fabric, trainers int, update bool,
 	timeout time.Duration) (l *linktest.Library, arrived chan int, release func()) {
 	released := make(chan struct{})
@@ -30,7 +30,7 @@ func stalled(t *testing.T, tr *Fabric, trainers int, update bool,
 				return nil
 			}
 		})
-	t.Cleanup(release) // before the library's own
+	t.Cleanup(release) // runs before the library's own clean-up
 	return l, arrived, release
 }
 
@@ -55,7 +55,7 @@ func TestTableCallsEndInTime(t *testing.T) {
 	})
 }
 
-// A trainer may take as long as it likes between calls.
+// A trainer may pause between calls for any time.
 func TestTableLinksMayPause(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		l := linktest.NewLibrary(t, tr, byTurns(tr), 1, linktest.FaultSpec, 200*time.Millisecond, linktest.NoCall)
@@ -83,7 +83,7 @@ func TestTableDeathOfThePeer(t *testing.T) {
 			go func() { ended <- call(l, 0, 0) }()
 			<-arrived
 			start := time.Now()
-			for _, c := range l.Far[0] { // as the kernel does when its process dies
+			for _, c := range l.Far[0] { // as the kernel does when a server's process dies
 				_ = c.Close()
 			}
 			var peer *comm.PeerError
@@ -95,7 +95,7 @@ func TestTableDeathOfThePeer(t *testing.T) {
 			}
 		}
 		l := linktest.NewLibrary(t, tr, byTurns(tr), 2, linktest.FaultSpec, linktest.Patience, linktest.NoCall)
-		_ = l.Near[1][0].Close() // trainer1 dies without a goodbye
+		_ = l.Near[1][0].Close() // trainer1 dies without an orderly end
 		var peer *comm.PeerError
 		if err := <-l.Served[0]; !errors.As(err, &peer) || peer.Peer != "trainer1" ||
 			peer.What != "the wait for a call" {
@@ -107,7 +107,8 @@ func TestTableDeathOfThePeer(t *testing.T) {
 	})
 }
 
-// What is in flight when an end is closed fails, and the other side is told.
+// If either end closes its link, its calls in flight fail and the other end is
+// notified.
 func TestTableCloseWhilePending(t *testing.T) {
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		l, arrived, release := stalled(t, tr, 1, false, linktest.Patience)
@@ -118,11 +119,11 @@ func TestTableCloseWhilePending(t *testing.T) {
 			!strings.Contains(err.Error(), "trainer0 has closed the link to server9") {
 			t.Errorf("a lookup in flight when its link closed gave %v", err)
 		}
-		commtest.Must(t, l.Stores[0].Ask([]int64{0}, nil)) // nothing is in flight any more
+		commtest.Must(t, l.Stores[0].Ask([]int64{0}, nil)) // fails if a call were still in flight
 		second := l.Links[0][1].Lookup(0)
 		<-arrived
 		closed := make(chan error, 1)
-		go func() { closed <- l.Ports[1].Close() }() // waits for the server's call
+		go func() { closed <- l.Ports[1].Close() }() // Close waits for the server's call
 		var peer *comm.PeerError
 		if err := second.Wait(); !errors.As(err, &peer) || peer.Peer != "server10" {
 			t.Errorf("a lookup at a port that closed gave %v", err)

@@ -15,7 +15,7 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 30, Width: 20}, {Rows: 30, Width: 7}}, Bags: 8, Indices: 20}
 	overTransports(t, func(t *testing.T, tr *Fabric) {
 		once := func() {
-			t.Run("", func(t *testing.T) { // its clean-up closes everything
+			t.Run("", func(t *testing.T) { // the subtest's clean-up closes everything
 				l := linktest.NewLibrary(t, tr, byTurns(tr), 2, spec, linktest.Patience,
 					linktest.HandlesOf(linktest.NewLoopTables(spec)))
 				for i := range l.Links {
@@ -30,9 +30,9 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 		for range 20 {
 			once()
 		}
-		const slack = 10 // of the runtime and the test itself
+		const slack = 10 // goroutines of the runtime and of the test itself
 		var after linktest.Footprint
-		for range 50 { // what ends has a moment to do so
+		for range 50 { // goroutines get a moment to end
 			after = linktest.FootprintNow(t)
 			if after.Descriptors <= before.Descriptors+slack && after.Mappings <= before.Mappings &&
 				after.Goroutines <= before.Goroutines+slack {
@@ -44,7 +44,8 @@ func TestTableLinksLeaveNothing(t *testing.T) {
 	})
 }
 
-// steady is a trainer's round in tables of servers: ask, look up, update.
+// steady returns one trainer's round with some servers' tables: set the bags,
+// look up, update.
 func steady(t commtest.TB, tr *Fabric, servers int) (round func() error) {
 	spec := comm.LookupSpec{Bags: 8, Indices: 40}
 	for range servers {

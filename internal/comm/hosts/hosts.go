@@ -1,24 +1,26 @@
-// Package hosts says how the members of a group on several hosts are joined: pure functions of the
-// host of each.
+// Package hosts computes how the members of a group on several hosts are
+// connected. All functions are pure functions of the members' hosts.
 package hosts
 
 import "slices"
 
-// Layout is the placement of a group's members on hosts, seen by one member.
+// Layout is the placement of a group's members on hosts, as one member sees it.
 //
-// All members of one host are joined to each other. Rails is the number of members of the host with the
-// fewest. The first Rails members of each host are joined to the members at the same place on the hosts
-// before and after theirs, in a ring: a rail. Each rail carries a part of the exchange between hosts, over
-// its own connections.
+// All members of one host are connected to each other. Rings called rails
+// connect the hosts. On each host, the first Rails members are on one rail
+// each. A rail connects the members that have the same place on their hosts.
+// Rails is the number of members on the smallest host. Each rail carries a part
+// of the exchange between hosts, over its own connections.
 type Layout struct {
-	Size    int     // members of all hosts
-	Members [][]int // positions by host, rising; the hosts in the order of their first members
-	Host    int     // of this member
-	Place   int     // of this member on its host
+	Size    int     // number of members on all hosts
+	Members [][]int // positions by host, in ascending order; hosts are ordered by their first member
+	Host    int     // index of this member's host
+	Place   int     // index of this member on its host
 	Rails   int
 }
 
-// Of returns the layout that the member at a position sees. hosts has the number of each member's host.
+// Of returns the layout for the member at a position. hosts[i] is the number of
+// member i's host.
 func Of(hosts []int, position int) Layout {
 	l := Layout{Size: len(hosts)}
 	at := map[int]int{}
@@ -41,13 +43,13 @@ func Of(hosts []int, position int) Layout {
 	return l
 }
 
-// Here are the positions of the members of this host.
+// Here lists the positions of the members on this host.
 func (l *Layout) Here() []int { return l.Members[l.Host] }
 
-// OnRail says that this member is joined to other hosts.
+// OnRail reports whether this member is connected to other hosts.
 func (l *Layout) OnRail() bool { return len(l.Members) > 1 && l.Place < l.Rails }
 
-// Rail are the positions of the members of this member's rail, by host.
+// Rail lists the positions of the members on this member's rail, by host.
 func (l *Layout) Rail() []int {
 	rail := make([]int, len(l.Members))
 	for host, there := range l.Members {
@@ -56,7 +58,8 @@ func (l *Layout) Rail() []int {
 	return rail
 }
 
-// Peers are the positions of the members that this member is joined to, rising.
+// Peers lists the positions of the members that this member is connected to, in
+// ascending order.
 func (l *Layout) Peers() []int {
 	var peers []int
 	for place, position := range l.Here() {
@@ -75,7 +78,8 @@ func (l *Layout) Peers() []int {
 	return peers
 }
 
-// HostOf is the host of a position, and its place there.
+// HostOf returns the host of the member at a position and the member's place
+// there.
 func (l *Layout) HostOf(position int) (host, place int) {
 	for host, there := range l.Members {
 		if place := slices.Index(there, position); place >= 0 {

@@ -12,7 +12,7 @@ func TestLayouts(t *testing.T) {
 	for _, c := range []struct {
 		hosts []int
 		rails int
-		peers string // by position
+		peers string // each member's peers, by position
 	}{
 		{[]int{0}, 1, "[[]]"},
 		{[]int{0, 0, 0}, 3, "[[1 2] [0 2] [0 1]]"},
@@ -39,7 +39,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// Who is joined to a member has that member as its peer, and everybody is reached from everybody.
+// Connections are mutual, and every member can reach every other member.
 func TestPeersAreMutual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := rapid.SliceOfN(rapid.IntRange(0, 4), 1, 9).Draw(t, "hosts")

@@ -10,10 +10,11 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// Bandwidth has some cores copy memory, each its share of a footprint of source and destination,
-// without any waiting for another, and returns in GB/s what all together copied. Unlike Copy it
-// ends in time on a busy machine too, after as long as it is to last and as it takes to touch
-// the memory first.
+// Bandwidth measures the total rate at which several cores copy memory, in
+// GB/s. Each core copies its share of the footprint, which is the size of
+// source and destination together. Unlike in Copy, the cores do not wait for
+// each other, so Bandwidth ends in time even on a busy machine. Bandwidth takes
+// the given time, plus the time for first touching the memory.
 func Bandwidth(cores, footprint int, during time.Duration) (gbps float64, err error) {
 	share := footprint / 2 / max(1, cores) / lineBytes * lineBytes
 	if cores < 1 || share == 0 {
@@ -36,7 +37,8 @@ func Bandwidth(cores, footprint int, during time.Duration) (gbps float64, err er
 	return gbps, nil
 }
 
-// copyFor copies one half of the memory to the other for a time, and returns the rate.
+// copyFor copies one half of the memory to the other half for the given time
+// and returns the rate.
 func copyFor(memory []byte, during time.Duration) float64 {
 	fill(memory, 1)
 	to, from := memory[:len(memory)/2], memory[len(memory)/2:]

@@ -12,35 +12,36 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// Copying says which copy to measure.
+// Copying holds the parameters of a copy to measure.
 type Copying struct {
-	// Footprint is source and destination together, in bytes.
+	// Footprint is the size of source and destination together, in bytes.
 	Footprint int
-	// Cores copy at once, each its share of the footprint on a core of its own;
-	// see Cores.
+	// Cores is the number of cores that copy at once. Each core copies its
+	// share of the footprint. See func Cores.
 	Cores int
-	// Dirty has another core write the source anew before each copy, as a
-	// gradient is that was just computed. It needs two cores.
+	// Dirty makes another core rewrite the source before each copy, as happens
+	// to a gradient that was just computed. Dirty needs two cores.
 	Dirty bool
 }
 
-// lineBytes is a cache line, which no two cores share here.
+// lineBytes is the size of a cache line; no two cores share a line.
 const lineBytes = 64
 
 // blockBytes is the size of small copies.
 const blockBytes = 256 << 10
 
-// least is the smallest number of copies of each way whose median counts.
+// least is the minimum number of copies that a median needs, for each kind of
+// copy.
 const least = 5
 
-// Copy measures copying memory for about the given time, at least five times, and
-// returns the median of the bytes copied per second in GB/s. Bytes read plus
-// bytes written are twice that. The time of a copy is from the first core's begin
-// to the last one's end.
+// Copy measures memory copies for about the given time, and at least five
+// copies. Copy returns the median rate of copied bytes in GB/s. Memory traffic,
+// reads plus writes, is twice that rate. The time of a copy runs from the start
+// of the first core to the end of the last core.
 //
-// Go's copy goes around the caches from 1 MiB on, which is good for what does not
-// fit them and bad for what does. So every other copy is made of small ones, and
-// the way with the better median counts.
+// Go's copy bypasses the caches from 1 MiB on, which is faster for data larger
+// than the caches and slower for smaller data. Copy therefore alternates
+// between one large copy and many small copies, and returns the better median.
 func Copy(c Copying, during time.Duration) (gbps float64, err error) {
 	if c.Cores < 1 || c.Cores > Cores() || c.Dirty && Cores() < 2 {
 		return 0, fmt.Errorf("a copy by %d cores (dirty: %v) needs more than the %d cores of this process", c.Cores,
@@ -59,8 +60,8 @@ func Copy(c Copying, during time.Duration) (gbps float64, err error) {
 	return newCopiers(c, share, memory).run(during), nil
 }
 
-// copiers are the threads of one measurement. They go through the rounds in
-// lockstep; thread 0 says whether there is another.
+// copiers are the threads of one measurement. The threads go through the rounds
+// in lockstep; thread 0 decides whether another round follows.
 type copiers struct {
 	Copying
 	share        int
@@ -69,13 +70,13 @@ type copiers struct {
 	gate         gate
 	last         atomic.Bool
 	begun, ended []int64      // by thread, in ns of comm.Now
-	rates        [2][]float64 // whole and in blocks
+	rates        [2][]float64 // rates of whole copies and of copies in blocks
 }
 
 func newCopiers(c Copying, share int, memory []byte) *copiers {
 	k := &copiers{Copying: c, share: share, memory: memory, threads: c.Cores}
 	if c.Dirty {
-		k.threads = max(2, c.Cores) // another thread must write the source
+		k.threads = max(2, c.Cores) // a second thread rewrites the source
 	}
 	k.gate.size = int32(k.threads) // #nosec G115 -- a count of cores
 	k.begun, k.ended = make([]int64, k.threads), make([]int64, k.threads)
@@ -125,7 +126,7 @@ func (k *copiers) copyUntil(thread int, until int64) {
 	}
 }
 
-// copy copies a core's share, in odd rounds block by block.
+// copy copies a core's share; in odd rounds it copies block by block.
 func (k *copiers) copy(core, round int) {
 	to, from := k.destination(core), k.source(core)
 	block := len(from)
@@ -137,8 +138,8 @@ func (k *copiers) copy(core, round int) {
 	}
 }
 
-// note keeps the rate of a round that all threads have ended, but for the first
-// one, which touches the memory first.
+// note records the rate of a round that all threads have ended. note skips the
+// first round, which touches the memory for the first time.
 func (k *copiers) note(round int) {
 	if round == 0 {
 		return
@@ -154,8 +155,8 @@ func (k *copiers) source(core int) []byte { return k.memory[core*k.share:][:k.sh
 
 func (k *copiers) destination(core int) []byte { return k.memory[(k.Cores+core)*k.share:][:k.share] }
 
-// fill writes every byte with ordinary stores: a large copy may go around the
-// caches, and what it wrote would not be dirty.
+// fill writes every byte with ordinary stores. A large copy might bypass the
+// caches and leave no dirty lines.
 func fill(b []byte, v byte) {
 	for ; len(b) >= 8; b = b[8:] {
 		binary.NativeEndian.PutUint64(b, uint64(v)*0x0101010101010101)
@@ -165,15 +166,15 @@ func fill(b []byte, v byte) {
 	}
 }
 
-// gate lets threads pass when all have come. They spin, for a sleep would let
-// the cores cool down and would last longer than a small copy.
+// gate is a barrier for threads. Waiting threads spin, because a sleep would
+// idle the cores and take longer than a small copy.
 type gate struct {
 	size    int32
 	waiting atomic.Int32
 	passed  atomic.Uint32
 }
 
-// yieldAfter is how many looks at the gate lie between two yields of the core.
+// yieldAfter is the number of spins between two yields of the core.
 const yieldAfter = 1 << 12
 
 func (g *gate) pass() {

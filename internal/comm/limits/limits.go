@@ -1,5 +1,6 @@
-// Package limits measures what machines can do at best: copy memory, move bytes through
-// loopback TCP, and move them over a link between hosts. The data plane is compared with that.
+// Package limits measures upper limits of machines: the rates of memory copies,
+// of loopback TCP and of a link between hosts. psbench compares the data plane
+// with these limits.
 //
 // All rates are in GB/s, 10^9 bytes per second.
 package limits
@@ -12,7 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Cores is how many threads Copy can run at once, each on a core of its own.
+// Cores is the number of threads that Copy can run at once, each on its own
+// core.
 func Cores() int { return max(1, min(len(allowedCPUs()), runtime.GOMAXPROCS(0))) }
 
 // allowedCPUs are the numbers of the CPUs that this process may run on.
@@ -30,8 +32,8 @@ func allowedCPUs() []int {
 	return cpus
 }
 
-// pin keeps the calling goroutine on one CPU until the returned function is
-// called. Where the kernel refuses, the goroutine keeps a thread of its own.
+// pin binds the calling goroutine to one CPU until the caller runs release. If
+// the kernel refuses, the goroutine still keeps an OS thread to itself.
 func pin(cpu int) (release func()) {
 	runtime.LockOSThread()
 	var before, only unix.CPUSet
@@ -40,15 +42,15 @@ func pin(cpu int) (release func()) {
 		return runtime.UnlockOSThread
 	}
 	return func() {
-		// A thread that stays pinned must not go back to the others: it ends
-		// with its goroutine.
+		// If the thread stays pinned, the Go runtime must not reuse it: the
+		// thread ends with its goroutine.
 		if unix.SchedSetaffinity(0, &before) == nil {
 			runtime.UnlockOSThread()
 		}
 	}
 }
 
-// median is the median of values, 0 without any.
+// median is the median of values, or 0 if there are none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

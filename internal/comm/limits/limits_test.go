@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What a copy takes lies far apart on machines, and a busy one gives it a thousandth of
-// that; these bounds only find a unit that is wrong.
+// Copy rates differ widely between machines, and a busy machine may reach a
+// thousandth of its usual rate. These bounds only detect a wrong unit.
 func plausible(t *testing.T, gbps float64) {
 	t.Helper()
 	if gbps < 1e-6 || gbps > 1e4 {
@@ -42,7 +42,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// The copy must be real: the destination is the source of the last round.
+// The copy really happens: the destination equals the source of the last round.
 func TestCopiersCopyAll(t *testing.T) {
 	if Cores() < 2 {
 		t.Skip("there is one core")
@@ -74,7 +74,7 @@ func TestCopyRefusals(t *testing.T) {
 	}
 }
 
-// A thread that measured must not stay on its core.
+// A thread does not stay pinned to its core after the measurement.
 func TestPinIsReleased(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -13,40 +13,44 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Link is what a link between two hosts can do at best.
+// Link holds the measured limits of a link between two hosts.
 type Link struct {
-	// OutGBps is how fast bytes go from the end that measured to the other one, BackGBps how fast they come
-	// back, one after the other.
+	// OutGBps is the rate from the measuring end to the other end; BackGBps is
+	// the rate in the opposite direction. The two directions are measured one
+	// after the other.
 	OutGBps  float64 `json:"out_gbps"`
 	BackGBps float64 `json:"back_gbps"`
-	// RoundTripUS is the median time of a few bytes there and back, while nothing else is on the way.
+	// RoundTripUS is the median round-trip time of a few bytes on an idle link.
 	RoundTripUS float64 `json:"round_trip_us"`
 }
 
-// What the end that measures asks of the other one, a byte each.
+// Requests of the measuring end, one byte each.
 const (
-	echo byte = iota // the next byte back
-	take             // blocks, and then how long they took
-	give             // blocks for a time
+	echo byte = iota // send the next byte back
+	take             // receive blocks, then send the time that they took
+	give             // send blocks for a time
 	done
 )
 
-// linkBytes is the size of a block. It goes over a link of 1 Mbit/s in a second.
+// linkBytes is the size of a block. A link of 1 Mbit/s carries one block per
+// second.
 const linkBytes = 128 << 10
 
-// trips bounds how many round trips there are.
+// trips is the maximum number of round trips.
 const trips = 200
 
-// A block begins with a byte that says whether there are more.
+// The first byte of a block says whether more blocks follow.
 const (
 	last byte = iota
 	more
 )
 
-// MeasureLink measures the link between two hosts over connections whose other ends ServeLink serves. It times
-// round trips on the first connection, then bytes on all of them together, out and back, each for a third of the
-// time. The connections carry only reads and writes. A connection that stalls for 5 s is an error; close the
-// connections to stop earlier.
+// MeasureLink measures the link between two hosts over connections whose other
+// ends run ServeLink. MeasureLink times round trips on the first connection,
+// then transfers on all connections together, first out and then back. Each
+// measurement takes a third of the time. The connections carry only reads and
+// writes. If a connection stalls for 5 s, MeasureLink returns an error; close
+// the connections to stop earlier.
 func MeasureLink(connections []net.Conn, during time.Duration) (l Link, err error) {
 	if len(connections) == 0 {
 		return l, errors.New("a link cannot be measured without a connection")
@@ -69,12 +73,13 @@ func MeasureLink(connections []net.Conn, during time.Duration) (l Link, err erro
 	return l, nil
 }
 
-// ServeLink serves one connection of MeasureLink and returns at its end. It drops received bytes and sends only
-// zeros. The caller authenticates the peer.
+// ServeLink serves one connection of MeasureLink and returns when MeasureLink
+// is done. ServeLink drops received bytes and sends only zeros. The caller must
+// have authenticated the peer.
 func ServeLink(c net.Conn) error {
 	for {
 		var asked [1]byte
-		if err := readWithin(c, asked[:], longest); err != nil { // while other connections are measured
+		if err := readWithin(c, asked[:], longest); err != nil { // other connections may be measured first
 			return err
 		}
 		var err error
@@ -96,7 +101,7 @@ func ServeLink(c net.Conn) error {
 	}
 }
 
-// together does something on all connections at once and adds the rates up.
+// together runs do on all connections at once and adds up the rates.
 func together(connections []net.Conn, do func(net.Conn) (float64, error)) (gbps float64, err error) {
 	rates, errs := make([]float64, len(connections)), make([]error, len(connections))
 	var all sync.WaitGroup
@@ -123,7 +128,8 @@ func roundTrip(c net.Conn, during time.Duration) (us float64, err error) {
 	return numeral.Median(took), nil
 }
 
-// out sends blocks for a time, and gets the rate from who received them.
+// out sends blocks for the given time and reads the rate that the receiver
+// measured.
 func out(c net.Conn, during time.Duration) (gbps float64, err error) {
 	if err := write(c, []byte{take}); err != nil {
 		return 0, err
@@ -148,7 +154,7 @@ func serveTake(c net.Conn) error {
 	return write(c, binary.LittleEndian.AppendUint64(numbers, uint64(ns))) // #nosec G115 -- a duration
 }
 
-// back has the other end send blocks for a time, and is who receives them.
+// back asks the other end to send blocks for the given time, and receives them.
 func back(c net.Conn, during time.Duration) (gbps float64, err error) {
 	if err := write(c, binary.LittleEndian.AppendUint64([]byte{give}, uint64(during))); err != nil { // #nosec G115 -- a duration
 		return 0, err
@@ -157,7 +163,8 @@ func back(c net.Conn, during time.Duration) (gbps float64, err error) {
 	return float64(bytes) / float64(max(1, ns)), err
 }
 
-// longest is for how long who serves a link sends, and waits for a question.
+// longest is the maximum time for which ServeLink sends, or waits for a
+// request.
 const longest = time.Minute
 
 func serveGive(c net.Conn) error {
@@ -169,7 +176,8 @@ func serveGive(c net.Conn) error {
 	return sendBlocks(c, time.Duration(during)) // #nosec G115 -- a minute at most
 }
 
-// sendBlocks sends blocks until the time is over, two at least: the first one starts the receiver's clock.
+// sendBlocks sends blocks for the given time, but at least two: the first block
+// starts the receiver's clock.
 func sendBlocks(c net.Conn, during time.Duration) error {
 	block := make([]byte, linkBytes)
 	until := comm.Now() + int64(during)
@@ -184,7 +192,8 @@ func sendBlocks(c net.Conn, during time.Duration) error {
 	}
 }
 
-// receiveBlocks takes blocks up to the last one, and says what came after the first one in how long.
+// receiveBlocks receives blocks up to the last. receiveBlocks returns the bytes
+// after the first block and the time that they took.
 func receiveBlocks(c net.Conn) (bytes, ns int64, err error) {
 	block := make([]byte, linkBytes)
 	begun := int64(0)
@@ -204,7 +213,8 @@ func receiveBlocks(c net.Conn) (bytes, ns int64, err error) {
 	}
 }
 
-// read fills a buffer, and write writes one, unless the connection stands still.
+// read fills a buffer and write writes one. read and write fail if the
+// connection stalls.
 func read(c net.Conn, data []byte) error { return readWithin(c, data, stall) }
 
 func readWithin(c net.Conn, data []byte, limit time.Duration) error {

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// The steps of the test between namespaces: the test binary starts itself for each.
+// Steps of the test between namespaces. The test binary starts itself once per
+// step.
 const (
 	stepVariable = "PSBENCH_TEST_LINK_STEP"
-	between      = "between" // in a network namespace of its own, which has the link
-	serving      = "serving" // in another one, at its other end
+	between      = "between" // runs in its own network namespace, which has the link
+	serving      = "serving" // runs in a second namespace, at the other end of the link
 )
 
-// Addresses of the two ends.
+// here and there are the addresses of the two ends.
 const here, there = "192.0.2.1", "192.0.2.2"
 
-// connections are some over loopback, served at the other end.
+// connections returns n loopback connections whose other ends run ServeLink.
 func connections(t *testing.T, n int) (list []net.Conn, served chan error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +70,7 @@ func TestMeasureLink(t *testing.T) {
 	}
 }
 
-// late is a connection on which what is written comes later.
+// late is a connection that delays writes.
 type late struct {
 	net.Conn
 	by time.Duration
@@ -80,7 +81,7 @@ func (c late) Write(data []byte) (int, error) {
 	return c.Conn.Write(data)
 }
 
-// A round trip is measured there and back, and has its unit.
+// The round-trip time covers both directions and has the right unit.
 func TestRoundTripOfALink(t *testing.T) {
 	const by = 20 * time.Millisecond
 	list, _ := connections(t, 1)
@@ -114,8 +115,8 @@ func TestLinksThatFail(t *testing.T) {
 	_, _ = a.Close(), b.Close()
 }
 
-// What is measured is what the kernel makes of a link between two namespaces: so many bytes a second, another
-// number at each end.
+// MeasureLink finds the rates that the kernel gives a link between two
+// namespaces, with a different limit in each direction.
 func TestLinkBetweenNamespaces(t *testing.T) {
 	switch os.Getenv(stepVariable) {
 	case between:
@@ -143,7 +144,7 @@ func TestLinkBetweenNamespaces(t *testing.T) {
 	}
 }
 
-// missing begins what the inner test says if it cannot make a link.
+// missing starts the inner test's message that it cannot make a link.
 const missing = "a link cannot be made"
 
 func step(name string) *exec.Cmd {
@@ -152,7 +153,8 @@ func step(name string) *exec.Cmd {
 	return cmd
 }
 
-// measureBetween makes a link to another namespace and measures it, as it is shaped.
+// measureBetween makes a link to another namespace, limits its rates and
+// measures it.
 func measureBetween(t *testing.T) {
 	other := step(serving)
 	other.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
@@ -188,14 +190,15 @@ func measureBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("80 Mbit/s out and 40 back: %+v", l)
-	// less by headers, more by the burst
+	// Headers lower the rate; the burst raises it.
 	near := func(got, want float64) bool { return got > 0.7*want && got < 1.25*want }
 	if !near(l.OutGBps, 0.010) || !near(l.BackGBps, 0.005) || l.RoundTripUS <= 0 {
 		t.Errorf("80 Mbit/s out and 40 back are %+v", l)
 	}
 }
 
-// dialed are two connections to the other namespace, which may not listen yet.
+// dialed returns two connections to the other namespace. dialed retries,
+// because the server there may not listen yet.
 func dialed(t *testing.T) (list []net.Conn) {
 	for deadline := time.Now().Add(20 * time.Second); len(list) < 2; {
 		c, err := (&net.Dialer{Timeout: time.Second}).Dial("tcp", there+":9")

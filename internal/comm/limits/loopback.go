@@ -13,16 +13,16 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// loopbackBytes is what one read or write asks for.
+// loopbackBytes is the size of one read or write.
 const loopbackBytes = 512 << 10
 
-// stall bounds a read or a write that makes no progress.
+// stall is the timeout of a read or write that makes no progress.
 const stall = 5 * time.Second
 
-// Loopback measures TCP connections over the loopback device for the given time
-// and returns the bytes received per second, the sum over all, in GB/s: one way,
-// or with both set in both directions at once. Each direction has a writing and a
-// reading thread, and nothing but read and write.
+// Loopback measures TCP connections over the loopback device for the given
+// time. Loopback returns the sum of received bytes per second in GB/s, one way
+// or, with both set, in both directions at once. Each direction has a writing
+// and a reading thread, which only write and read.
 func Loopback(connections int, both bool, during time.Duration) (gbps float64, err error) {
 	var ways [][2]int
 	for range connections {
@@ -53,7 +53,7 @@ func Loopback(connections int, both bool, during time.Duration) (gbps float64, e
 	return gbps, nil
 }
 
-// connected makes the two ends of a TCP connection.
+// connected returns the two ends of a new TCP connection.
 func connected() (a, b int, err error) {
 	listener, err := socket()
 	if err != nil {
@@ -88,12 +88,13 @@ func connected() (a, b int, err error) {
 	return a, b, err
 }
 
-// connect goes on where a signal interrupted it, as the Go runtime's own do.
+// connect resumes after a signal interrupts it, as the Go runtime's connect
+// does.
 func connect(fd int, address unix.Sockaddr) error {
 	for {
 		err := unix.Connect(fd, address)
 		switch {
-		case errors.Is(err, unix.EISCONN): // by an interrupted call
+		case errors.Is(err, unix.EISCONN): // an interrupted call had connected
 			return nil
 		case !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EALREADY):
 			return err
@@ -122,7 +123,7 @@ func socket() (int, error) {
 	return fd, nil
 }
 
-// prepare gives a socket its deadlines.
+// prepare sets a socket's deadlines.
 func prepare(fd int) error {
 	limit := unix.NsecToTimeval(int64(stall))
 	return errors.Join(
@@ -132,12 +133,12 @@ func prepare(fd int) error {
 	)
 }
 
-// send writes until the time is over and then ends its direction.
+// send writes for the given time and then closes its direction.
 func send(fd int, until int64) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	buf := make([]byte, loopbackBytes)
-	for n := 0; n < 2 || comm.Now() < until; n++ { // the first one starts the receiver's clock
+	for n := 0; n < 2 || comm.Now() < until; n++ { // the first write starts the receiver's clock
 		if _, err := unix.Write(fd, buf); err != nil && !errors.Is(err, unix.EINTR) {
 			return err
 		}
@@ -145,7 +146,8 @@ func send(fd int, until int64) error {
 	return unix.Shutdown(fd, unix.SHUT_WR)
 }
 
-// receive reads to the end and returns the rate from its first byte on.
+// receive reads to the end and returns the rate, measured from the first byte
+// on.
 func receive(fd int) (gbps float64, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

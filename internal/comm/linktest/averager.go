@@ -8,14 +8,15 @@ import (
 	"github.com/psbench/psbench/comm/vec"
 )
 
-// Averager answers all trainers with the mean of a push, or of a chunk, at the
-// last arrival.
+// Averager is a test server. When the last trainer's push or chunk arrives, it
+// answers all trainers with the mean.
 type Averager struct {
-	// Of is how many trainers the mean is over: as many as push, unless some push for others as well.
+	// Of is the divisor of the mean, initially the number of pushing trainers.
+	// Set it higher if some trainers push for others as well.
 	Of int
 
 	mu       sync.Mutex
-	trainers int               // that push
+	trainers int               // number of trainers that push
 	rounds   map[[2]int]*round // by bucket and chunk
 	means    map[int]tensor.Gradient
 	merger   *tensor.RowMerger
@@ -26,7 +27,8 @@ type round struct {
 	mean     tensor.Gradient
 }
 
-// NewAverager makes an averager of what so many trainers push, of whole pushes or chunks.
+// NewAverager makes an averager for this many pushing trainers, for whole
+// pushes or chunks.
 func NewAverager(trainers int, specs []tensor.BucketSpec) *Averager {
 	s := &Averager{Of: trainers, trainers: trainers, rounds: map[[2]int]*round{}, means: map[int]tensor.Gradient{},
 		merger: tensor.NewRowMerger(trainers)}
@@ -39,7 +41,7 @@ func NewAverager(trainers int, specs []tensor.BucketSpec) *Averager {
 	return s
 }
 
-// mean is where that of a push, or of a chunk of one, comes into being.
+// mean returns the memory for the mean of a push or chunk.
 func (s *Averager) mean(a *comm.Arrival) tensor.Gradient {
 	m := s.means[a.Bucket]
 	if a.Chunks > 1 {
@@ -49,7 +51,7 @@ func (s *Averager) mean(a *comm.Arrival) tensor.Gradient {
 	return m
 }
 
-// Handle takes an arrival, as a port hands it over.
+// Handle is the handler for comm.Port.Serve.
 func (s *Averager) Handle(a *comm.Arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,12 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// What holds of links whatever carries them. Each law goes through so many batches of buckets
-// of specs; filled makes what a rank brings as its k-th bucket, with new contents.
+// The laws in this file hold for links over every transport. Each law runs
+// several batches with one bucket per spec. filled(rank, k) returns a rank's
+// bucket k with new contents.
 
-// RequireMeans has trainers push to a server that averages: each gets the mean, all the same
-// bits.
+// RequireMeans has trainers push to an averaging server. RequireMeans requires
+// that all trainers get the mean, with equal bits.
 func RequireMeans[L comm.PushPuller](t commtest.TB, links []L, specs []tensor.BucketSpec, batches int64,
 	filled func(trainer, k int) *tensor.Bucket) {
 	t.Helper()
@@ -40,8 +41,9 @@ func RequireMeans[L comm.PushPuller](t commtest.TB, links []L, specs []tensor.Bu
 	}
 }
 
-// RequireSums has members start the all-reduce, or the average, of all buckets in some order:
-// each gets the sum, or the mean, all the same bits.
+// RequireSums has members start the all-reduce, or the average, of all buckets
+// in some order. RequireSums requires that all members get the sum or the mean,
+// with equal bits.
 func RequireSums[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec, batches int64,
 	filled func(member, k int) *tensor.Bucket) {
 	t.Helper()
@@ -67,7 +69,7 @@ func RequireSums[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec
 		}
 		order = rapid.Permutation(order).Draw(t, "order")
 		var futures []*comm.Future
-		for i, g := range groups { // the first is ahead by all of its buckets
+		for i, g := range groups { // the first member starts all its buckets before the second starts any
 			for _, k := range order {
 				reduce := g.AllReduce
 				if mean {
@@ -83,8 +85,9 @@ func RequireSums[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec
 	}
 }
 
-// RequireBroadcasts has members start the broadcast of all buckets from one of them, wait for
-// them each on its own, and line up: each gets the bits of the root.
+// RequireBroadcasts broadcasts all buckets from one root. Each member waits for
+// its own futures and then enters a barrier. Every member must get the root's
+// bits.
 func RequireBroadcasts[G comm.Group](t *rapid.T, groups []G, specs []tensor.BucketSpec, batches int64,
 	filled func(member, k int) *tensor.Bucket) {
 	t.Helper()
@@ -126,8 +129,9 @@ func RequireBroadcasts[G comm.Group](t *rapid.T, groups []G, specs []tensor.Buck
 	}
 }
 
-// RequireBarriers has nobody leave a barrier that somebody has not reached, whoever is late,
-// in every other round with an all-reduce in flight.
+// RequireBarriers requires that no member leaves a barrier before every member
+// has reached it, whichever member is late. In every second round an all-reduce
+// is in flight.
 func RequireBarriers[G comm.Group](t *testing.T, groups []G, rounds int64, bucket func(member int) *tensor.Bucket) {
 	t.Helper()
 	var reached atomic.Int64
@@ -158,7 +162,7 @@ func RequireBarriers[G comm.Group](t *testing.T, groups []G, rounds int64, bucke
 	p.Round(t)
 }
 
-// divide makes means of sums.
+// divide turns sums into means.
 func divide(sums []float64, by int) {
 	for i := range sums {
 		sums[i] /= float64(by)
@@ -172,7 +176,8 @@ func requireDone(t commtest.TB, futures []*comm.Future) {
 	}
 }
 
-// requireAll expects of a bucket of every rank the same bits, near want.
+// requireAll requires that all ranks' buckets have equal bits and are near
+// want.
 func requireAll(t commtest.TB, spec tensor.BucketSpec, buckets []*tensor.Bucket, want []float64) {
 	t.Helper()
 	for _, b := range buckets {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Library is trainers with their links to servers of tables.
+// Library is a set of trainers and table servers, with the links between them.
 type Library struct {
 	Stores []*comm.LookupStore
 	Links  [][]comm.TableLink // by trainer, then server
@@ -21,7 +21,7 @@ type Library struct {
 	Near, Far [][]*wire.Conn // by trainer, then server; by server, then trainer
 }
 
-// tables makes links to servers of tables.
+// tables makes links between trainers and table servers.
 type tables interface {
 	NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error)
 	NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration) (comm.TableLink, error)
@@ -30,12 +30,13 @@ type tables interface {
 
 func tableServerName(server int) string { return fmt.Sprintf("server%d", 9+server) }
 
-// Over joins all trainers over one network.
+// Over puts all trainers on the same network.
 func Over(n *wire.Network) func(trainer int) *wire.Network {
 	return func(int) *wire.Network { return n }
 }
 
-// NewLibrary joins trainers and servers, each trainer over its network; handle makes what server s does with calls.
+// NewLibrary joins trainers and servers. n(trainer) is the network of a
+// trainer's links. handle(s) makes server s's handler.
 func NewLibrary(t commtest.TB, by tables, n func(trainer int) *wire.Network, trainers int, spec comm.LookupSpec,
 	timeout time.Duration, handle func(s int) func(*comm.TableCall) error) *Library {
 	t.Helper()
@@ -76,7 +77,7 @@ func NewLibrary(t commtest.TB, by tables, n func(trainer int) *wire.Network, tra
 	return l
 }
 
-// close ends what there is.
+// close closes all links, ports and stores.
 func (l *Library) close() {
 	for _, links := range l.Links {
 		for _, link := range links {
@@ -95,7 +96,8 @@ func (l *Library) close() {
 	}
 }
 
-// Leave ends all links in order and expects the servers to take that for an end.
+// Leave closes all links in order and requires that the servers see an orderly
+// end.
 func (l *Library) Leave(t commtest.TB) {
 	t.Helper()
 	for _, links := range l.Links {
@@ -108,12 +110,12 @@ func (l *Library) Leave(t commtest.TB) {
 	}
 }
 
-// Lookup asks all servers at once.
+// Lookup sends a trainer's lookup to all servers at once.
 func (l *Library) Lookup(trainer int, batch int64) error {
 	return l.call(trainer, func(link comm.TableLink) *comm.Future { return link.Lookup(batch) })
 }
 
-// Update sends all servers at once what the last lookup is to be updated by.
+// Update sends the update for a trainer's last lookup to all servers at once.
 func (l *Library) Update(trainer int, batch int64) error {
 	return l.call(trainer, func(link comm.TableLink) *comm.Future { return link.Update(batch) })
 }
@@ -132,7 +134,8 @@ func (l *Library) call(trainer int, start func(comm.TableLink) *comm.Future) err
 	return nil
 }
 
-// LoopTable is a table whose update adds the gradient, all in plain loops.
+// LoopTable is a table whose lookup and update are plain loops. An update adds
+// the gradient.
 type LoopTable struct {
 	comm.TableSpec
 	Values []float32
@@ -147,7 +150,7 @@ func NewLoopTable(spec comm.TableSpec) *LoopTable {
 	return t
 }
 
-// NewLoopTables makes those of a spec.
+// NewLoopTables makes the tables of a spec.
 func NewLoopTables(spec comm.LookupSpec) (tables []*LoopTable) {
 	for _, s := range spec.Tables {
 		tables = append(tables, NewLoopTable(s))
@@ -157,7 +160,7 @@ func NewLoopTables(spec comm.LookupSpec) (tables []*LoopTable) {
 
 func (t *LoopTable) row(row int64) []float32 { return t.Values[int(row)*t.Width:][:t.Width] }
 
-// Handle takes a call, as a port hands it over.
+// Handle is the handler for comm.TablePort.Serve.
 func (t *LoopTable) Handle(call *comm.TableCall) error {
 	for i := range call.Bags() {
 		columns := call.Columns(i)
@@ -177,25 +180,25 @@ func (t *LoopTable) Handle(call *comm.TableCall) error {
 	return nil
 }
 
-// HandlesOf has each server hold one of the tables.
+// HandlesOf assigns one table to each server.
 func HandlesOf(tables []*LoopTable) func(s int) func(*comm.TableCall) error {
 	return func(s int) func(*comm.TableCall) error { return tables[s].Handle }
 }
 
-// FaultSpec is what tests of faults look up.
+// FaultSpec is the lookup spec that tests of faults use.
 var FaultSpec = comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 300, Width: 2}, {Rows: 300, Width: 3}}, Bags: 6,
 	Indices: 12}
 
-// NoCall has servers do nothing with calls.
+// NoCall is a handler that ignores calls.
 func NoCall(int) func(*comm.TableCall) error { return func(*comm.TableCall) error { return nil } }
 
-// CheckCall says what is wrong with a call that a port handed over.
+// CheckCall describes what is wrong with a call from a port, or returns "".
 func CheckCall(call *comm.TableCall, spec comm.TableSpec) string {
 	if call.Offsets[0] != 0 || call.Offsets[call.Bags()] != int64(len(call.Indices)) {
 		return "offsets that do not cut the indices"
 	}
 	for i := range call.Bags() {
-		for _, row := range call.Bag(i) { // panics if the offsets fall
+		for _, row := range call.Bag(i) { // panics if the offsets decrease
 			if row < 0 || int(row) >= spec.Rows {
 				return "a row outside the table"
 			}

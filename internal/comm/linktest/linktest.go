@@ -1,4 +1,4 @@
-// Package linktest joins ranks for the tests of links.
+// Package linktest connects ranks for tests of links.
 package linktest
 
 import (
@@ -21,14 +21,16 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// Patience is longer than anything takes, also under the race detector on a machine of two cores
-// that runs the tests of all packages at once. Only what fails waits for it.
+// Patience is a timeout that no passing test reaches, even under the race
+// detector on a two-core machine that tests all packages at once. Only a
+// failing test waits for it.
 const Patience = time.Minute
 
-// TestSecret is that of the run.
+// TestSecret is the secret of the test's run.
 var TestSecret = []byte("0123456789abcdef0123456789abcdef")
 
-// ShortDir is a folder whose sockets stay within the kernel's path limit.
+// ShortDir is a folder with a short path, so that its sockets stay within the
+// kernel's path limit.
 func ShortDir(t commtest.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "ps")
@@ -37,21 +39,23 @@ func ShortDir(t commtest.TB) string {
 	return dir
 }
 
-// TLS and GRPCOverTLS are TCP and gRPC on an address of this host that others reach, where all
-// bytes are inside TLS; Networks are what carries frames.
+// TLS and GRPCOverTLS are TCP and gRPC on an address of this host that other
+// hosts can reach, with all bytes inside TLS. Networks lists all networks that
+// carry frames.
 var (
 	TLS         = again(wire.TCP)
 	GRPCOverTLS = again(grpc.Network)
 	Networks    = []*wire.Network{wire.Unix, wire.TCP, grpc.Network, TLS, GRPCOverTLS}
 )
 
-// again is a network like n, so that tests tell them apart.
+// again returns a copy of n that tests can distinguish from n.
 func again(n *wire.Network) *wire.Network {
 	other := *n
 	return &other
 }
 
-// Secured says that tests have n on an address where all bytes are inside TLS.
+// Secured reports whether tests run n on an address where all bytes are inside
+// TLS.
 func Secured(n *wire.Network) bool { return n == TLS || n == GRPCOverTLS }
 
 // OverNetworks runs test once per network.
@@ -70,7 +74,8 @@ func OverNetworks(t *testing.T, test func(t *testing.T, n *wire.Network)) {
 	}
 }
 
-// HostIP is an address of this host that others reach. The test is skipped where there is none.
+// HostIP is an address of this host that other hosts can reach. HostIP skips
+// the test if there is none.
 func HostIP(t testing.TB) string {
 	t.Helper()
 	ip, err := hostIP()
@@ -93,7 +98,7 @@ func hostIP() (string, error) {
 	return "", errors.New("this host has no address that others reach")
 }
 
-// Listen makes the listener of a rank, until the test ends.
+// Listen opens a rank's listener, which is closed when the test ends.
 func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
 	t.Helper()
 	at, err := "127.0.0.1", error(nil)
@@ -110,7 +115,7 @@ func Listen(t commtest.TB, n *wire.Network, name string) *wire.Listener {
 	return l
 }
 
-// Link joins the ranks named from and to.
+// Link connects the ranks named from and to.
 func Link(t commtest.TB, n *wire.Network, from, to string) (atFrom, atTo *wire.Conn) {
 	t.Helper()
 	l := Listen(t, n, to)
@@ -124,7 +129,7 @@ func Link(t commtest.TB, n *wire.Network, from, to string) (atFrom, atTo *wire.C
 	return atFrom, atTo
 }
 
-// Name is that of a trainer.
+// Name is the name of a trainer.
 func Name(rank int) string { return fmt.Sprintf("trainer%d", rank) }
 
 // Same gives every member the same specs.
@@ -132,11 +137,11 @@ func Same(specs ...tensor.BucketSpec) func(int) []tensor.BucketSpec {
 	return func(int) []tensor.BucketSpec { return specs }
 }
 
-// Footprint is what a process holds: descriptors, mappings of segments, and
-// goroutines.
+// Footprint counts a process's resources: descriptors, mappings of segments,
+// and goroutines.
 type Footprint struct{ Descriptors, Mappings, Goroutines int }
 
-// FootprintNow counts what the process holds.
+// FootprintNow counts the resources of this process.
 func FootprintNow(t commtest.TB) Footprint {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
@@ -146,8 +151,9 @@ func FootprintNow(t commtest.TB) Footprint {
 	return Footprint{len(open), bytes.Count(maps, []byte("/memfd:")), runtime.NumGoroutine()}
 }
 
-// RequireNothingLeft requires that a hundred calls of use, each with a clean-up of its own, leave nothing. What is in
-// use at once stays far below what a leak would add up to.
+// RequireNothingLeft requires that a hundred calls of use leak nothing. Each
+// call has its own clean-up. The resources of one call are far fewer than a
+// hundred leaks.
 func RequireNothingLeft(t *testing.T, use func(t *testing.T)) {
 	t.Helper()
 	once := func() { t.Run("", use) }
@@ -157,14 +163,15 @@ func RequireNothingLeft(t *testing.T, use func(t *testing.T)) {
 		once()
 	}
 	after := FootprintNow(t)
-	const slack = 10 // of the runtime and the test itself
+	const slack = 10 // goroutines of the runtime and of the test itself
 	if after.Descriptors > before.Descriptors+slack || after.Mappings > before.Mappings ||
 		after.Goroutines > before.Goroutines+slack {
 		t.Errorf("100 uses more took %+v, before them it was %+v", after, before)
 	}
 }
 
-// DialBare connects to a listener without a hello, in TLS where it is on such an address.
+// DialBare connects to a listener without a hello, inside TLS if the listener's
+// address requires it.
 func DialBare(l *wire.Listener) (net.Conn, error) {
 	nc, err := DialSocket(l)
 	if err != nil || nc.RemoteAddr().Network() == "unix" || nc.RemoteAddr().(*net.TCPAddr).IP.IsLoopback() {
@@ -178,7 +185,7 @@ func DialBare(l *wire.Listener) (net.Conn, error) {
 	return secured, secured.Handshake()
 }
 
-// DialSocket connects to a listener and says nothing.
+// DialSocket connects to a listener and sends nothing.
 func DialSocket(l *wire.Listener) (net.Conn, error) {
 	network, place, _ := strings.Cut(l.Address(), ":")
 	if network != wire.Unix.Name() {

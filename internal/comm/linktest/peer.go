@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// SocketPair is a connection between a Conn of the rank named self, whose peer is
-// the rank named peer, and bare bytes. No hello opened it.
+// SocketPair connects a Conn, for the rank named self with the peer named peer,
+// to a bare socket. The Conn skips the hello.
 func SocketPair(t commtest.TB, self, peer string) (*wire.Conn, *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -33,7 +33,8 @@ func SocketPair(t commtest.TB, self, peer string) (*wire.Conn, *net.UnixConn) {
 	return wire.NewConn(ends[0], self, peer), ends[1].(*net.UnixConn)
 }
 
-// Frames is what a Conn that no hello opened would send.
+// Frames returns the bytes that a Conn without a hello would send for these
+// frames.
 func Frames(of ...func(h *wire.Header) []byte) []byte {
 	var stream []byte
 	for i, f := range of {
@@ -47,7 +48,7 @@ func Frames(of ...func(h *wire.Header) []byte) []byte {
 	return stream
 }
 
-// Frame is one of frames.
+// Frame makes one argument of Frames.
 func Frame(h wire.Header, payload ...[]byte) func(*wire.Header) []byte {
 	return func(out *wire.Header) []byte {
 		h.Sequence = out.Sequence
@@ -56,7 +57,7 @@ func Frame(h wire.Header, payload ...[]byte) func(*wire.Header) []byte {
 	}
 }
 
-// Bending feeds run with streams that are near those of good.
+// Bending is a fuzz test: it feeds run with variations of the stream in good.
 func Bending(f *testing.F, good []func(*wire.Header) []byte, run func(t *testing.T, stream []byte)) {
 	for n := range good {
 		var h wire.Header
@@ -71,8 +72,8 @@ func Bending(f *testing.F, good []func(*wire.Header) []byte, run func(t *testing
 	})
 }
 
-// Speak sends stream, reads what comes and waits for the end. It returns once it
-// has hung up its own end.
+// Speak sends stream, reads everything from the other end until it closes, and
+// closes its own end.
 func Speak(nc *net.UnixConn, stream []byte) {
 	var reader sync.WaitGroup
 	reader.Go(func() { _, _ = io.Copy(io.Discard, nc) })
@@ -81,7 +82,8 @@ func Speak(nc *net.UnixConn, stream []byte) {
 	reader.Wait()
 }
 
-// InTime fails the process if what is watched hangs.
+// InTime panics if the caller does not call done within Patience. The panic
+// ends a test process that hangs.
 func InTime(what string) (done func()) {
 	timer := time.AfterFunc(Patience, func() { panic(what + " hangs") })
 	return func() { timer.Stop() }

@@ -7,15 +7,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// Together runs step for every rank at once, each on a goroutine of its own
-// that lives for the whole benchmark.
+// Together runs a step for every rank at once. Each rank has its own goroutine,
+// which lives for the whole benchmark.
 type Together struct {
 	start []chan struct{}
 	done  chan error
 	wg    sync.WaitGroup
 }
 
-// NewTogether starts the ranks, which wait for a round.
+// NewTogether starts the ranks' goroutines, which then wait for a round.
 func NewTogether(ranks int, step func(rank int) error) *Together {
 	p := &Together{done: make(chan error, ranks)}
 	for rank := range ranks {
@@ -30,7 +30,7 @@ func NewTogether(ranks int, step func(rank int) error) *Together {
 	return p
 }
 
-// Round has every rank take a step and waits for all.
+// Round makes every rank take one step and waits for all of them.
 func (p *Together) Round(t commtest.TB) {
 	for _, start := range p.start {
 		start <- struct{}{}
@@ -40,7 +40,7 @@ func (p *Together) Round(t commtest.TB) {
 	}
 }
 
-// Close ends the ranks.
+// Close ends the ranks' goroutines.
 func (p *Together) Close() {
 	for _, start := range p.start {
 		close(start)
@@ -48,7 +48,8 @@ func (p *Together) Close() {
 	p.wg.Wait()
 }
 
-// RequireNoAllocation requires that the ranks' steps, each of the next batch, allocate nothing after the first.
+// RequireNoAllocation requires that the ranks allocate nothing after their
+// first step. Each step runs the next batch.
 func RequireNoAllocation(t *testing.T, ranks int, step func(rank int, batch int64) error) {
 	t.Helper()
 	batches := make([]int64, ranks)

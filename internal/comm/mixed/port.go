@@ -7,8 +7,9 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// ports are those that one joins: of the trainers of its host, and of the others. Each waits for
-// its own trainers, on goroutines of its own.
+// ports combines two ports: one for the trainers of this host, one for the
+// trainers of other hosts. Each port waits for its own trainers, on its own
+// goroutines.
 type ports[P closer] struct {
 	within, between P
 	serving         sync.RWMutex // held for reading while Serve runs
@@ -16,8 +17,8 @@ type ports[P closer] struct {
 
 type closer interface{ Close() error }
 
-// serve has both ports serve until both have ended, and returns the first error: it ends the
-// other port, too.
+// serve runs both ports until both have ended, and returns the first error. The
+// first error also ends the other port.
 func (p *ports[P]) serve(serve func(P) error) error {
 	p.serving.RLock()
 	defer p.serving.RUnlock()
@@ -44,15 +45,18 @@ func (p *ports[P]) Close() error {
 	return err
 }
 
-// port is a comm.Port made of two. Pushes of this host's trainers stay in their memory. They come in
-// chunks if pushes from other hosts do, so the server reduces a chunk as soon as the wire has brought it.
+// port is a comm.Port of two ports. Pushes from this host stay in the trainer's
+// memory. If pushes from other hosts come in chunks, so do pushes from this
+// host: the server can then reduce a chunk as soon as it has arrived from the
+// other hosts.
 type port struct {
 	ports[comm.Port]
-	here []bool // by trainer: it is of this host
+	here []bool // by trainer: the trainer is on this host
 }
 
-// Serve implements comm.Port. handle runs on the calling goroutine for the trainers of this host, and on
-// one of each other trainer.
+// Serve implements comm.Port. For trainers of this host, handle runs on the
+// calling goroutine. Each trainer of another host has a goroutine that calls
+// handle.
 func (p *port) Serve(handle func(*comm.Arrival) error) error {
 	return p.serve(func(one comm.Port) error { return one.Serve(handle) })
 }
@@ -65,11 +69,12 @@ func (p *port) Stores(trainer int) []*comm.Store {
 	return p.between.Stores(trainer)
 }
 
-// tablePort is a comm.TablePort of two. Calls are handled one at a time, whichever brings them.
+// tablePort is a comm.TablePort of two ports. The server handles one call at a
+// time, over both ports.
 type tablePort struct {
 	ports[comm.TablePort]
 	handling sync.Mutex
-	failed   error // of a call; no other is handled after it
+	failed   error // error of a call; after it, no more calls are handled
 }
 
 // Serve implements comm.TablePort.

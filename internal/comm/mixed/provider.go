@@ -1,6 +1,6 @@
-// Package mixed makes links of two kinds: through shared memory where the connection stays on one
-// host, of frames where it leaves it. Which of the two follows from the connection alone: a Unix socket
-// joins processes of one host. Ports and groups join both.
+// Package mixed uses shared memory for connections within a host and frames for
+// connections between hosts. The connection alone decides: a Unix socket joins
+// processes of one host. Ports and groups combine both kinds of links.
 package mixed
 
 import (
@@ -16,23 +16,24 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Provider combines the providers of links within a host and between hosts. Stores are in shared memory:
-// links to other hosts send straight from them.
+// Provider combines the providers of links within a host and between hosts. All
+// stores are in shared memory; links to other hosts send directly from them.
 type Provider struct {
 	within  shared.Provider
 	between stream.Provider
 }
 
-// Placing implements provider.Placer: for the stores of trainers on other hosts.
+// Placing implements provider.Placer. allocate makes the stores for trainers on
+// other hosts.
 func (p Provider) Placing(allocate provider.Allocate) provider.Provider {
 	p.between.Allocate = allocate
 	return p
 }
 
-// Maps implements provider.Provider for the ranks of one host.
+// Maps implements provider.Provider. Maps describes the ranks of one host.
 func (p Provider) Maps() bool { return p.within.Maps() }
 
-// NewStore allocates a store that the ranks of the host map.
+// NewStore allocates a store that the other ranks of the host can map.
 func (p Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error) {
 	return p.within.NewStore(owner, specs)
 }
@@ -42,12 +43,13 @@ func (p Provider) ReserveStores(owners []string, specs []tensor.BucketSpec) erro
 	return p.within.ReserveStores(owners, specs)
 }
 
-// NewLookupStore allocates a store that the servers of the host map.
+// NewLookupStore allocates a store that the servers of the host can map.
 func (p Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
 	return p.within.NewLookupStore(owner, spec)
 }
 
-// ReceiveStore maps the peer's store, or makes one like it for the peer on another host.
+// ReceiveStore maps the store of a peer on this host. For a peer on another
+// host it allocates a store like the peer's.
 func (p Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
 	if conn.PassesSegments() {
 		return p.within.ReceiveStore(conn, specs)
@@ -63,7 +65,8 @@ func (p Provider) SendStore(conn *wire.Conn, store *comm.Store) error {
 	return p.between.SendStore(conn, store)
 }
 
-// NewServerLink starts a link of the kind of the connection.
+// NewServerLink starts a link through shared memory or over frames, as the
+// connection allows.
 func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
 	if conn.PassesSegments() {
 		return p.within.NewServerLink(conn, store, timeout)
@@ -71,7 +74,8 @@ func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time
 	return p.between.NewServerLink(conn, store, timeout)
 }
 
-// NewTableLink joins a server by a link of the kind of the connection.
+// NewTableLink joins a server through shared memory or over frames, as the
+// connection allows.
 func (p Provider) NewTableLink(
 	conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
 ) (comm.TableLink, error) {
@@ -87,8 +91,8 @@ func (Provider) GroupPeers(position int, on []int) []int {
 	return at.Peers()
 }
 
-// NewGroup joins a group that is hierarchical where some host has several members and there are
-// several hosts: see group.Relay.
+// NewGroup joins a group. If there are several hosts and one of them has
+// several members, the group is hierarchical: see group.Relay.
 func (p Provider) NewGroup(members wire.Links, on []int, position int, store *comm.Store) (comm.GroupLink, error) {
 	at := hosts.Of(on, position)
 	switch len(at.Members) {
@@ -104,7 +108,7 @@ func (p Provider) NewGroup(members wire.Links, on []int, position int, store *co
 	return p.within.NewGroupAcross(some(members, at.Here()), at, store, relay)
 }
 
-// some are the links at these positions.
+// some returns the links at these positions.
 func some(of wire.Links, positions []int) wire.Links {
 	links := wire.Links{Self: of.Self, Timeout: of.Timeout}
 	for _, i := range positions {
@@ -113,7 +117,9 @@ func some(of wire.Links, positions []int) wire.Links {
 	return links
 }
 
-// split parts the links of a port by their kind, each with nil in the place of the others.
+// split divides a port's links into those within the host and those between
+// hosts. Both results keep the positions and have nil in place of the other
+// links.
 func split(all wire.Links) (within, between wire.Links) {
 	within, between = all, all
 	within.Conns, between.Conns = make([]*wire.Conn, len(all.Conns)), make([]*wire.Conn, len(all.Conns))
@@ -127,7 +133,8 @@ func split(all wire.Links) (within, between wire.Links) {
 	return within, between
 }
 
-// NewPort makes a port that joins one of each kind, unless all trainers are of one.
+// NewPort makes a port for the trainers. If some trainers are on this host and
+// some are not, the port combines one port of each kind.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	within, between := split(trainers)
 	switch {
@@ -153,7 +160,7 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 	return j, nil
 }
 
-// NewTablePort is NewPort of the server of a table.
+// NewTablePort is NewPort for a table's server.
 func (p Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
 	within, between := split(trainers)
 	switch {

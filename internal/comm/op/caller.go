@@ -7,20 +7,21 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Caller is the state that a table's port keeps of a trainer. It copies a trainer's call before it
-// checks it, so the server uses exactly the checked bytes.
+// Caller is the state that a table's port keeps per trainer. Caller copies a
+// trainer's call and then checks the copy, so the server uses exactly the
+// checked bytes.
 type Caller struct {
 	comm.TableCall
 	Self, Peer string
 	rows       int
 	spec       *comm.LookupSpec
-	offsets    []int64 // with room for the largest batch
+	offsets    []int64 // has room for the largest batch
 	indices    []int64
 	looked     bool // the last call was a lookup, so an update may follow
 }
 
-// NewCaller makes the caller at the other end of conn, the given trainer of the port
-// named self.
+// NewCaller makes the Caller for one trainer, at the other end of conn. self
+// names the port's rank.
 func NewCaller(self string, conn *wire.Conn, trainer int, spec *comm.LookupSpec, table int) *Caller {
 	return &Caller{
 		TableCall: comm.TableCall{Trainer: trainer, Width: spec.Tables[table].Width},
@@ -29,8 +30,8 @@ func NewCaller(self string, conn *wire.Conn, trainer int, spec *comm.LookupSpec,
 	}
 }
 
-// MakeRoom makes Offsets and Indices ready to be filled with the bags of a lookup. Both
-// counts come from the trainer.
+// MakeRoom sizes Offsets and Indices for the bags of a lookup. Both counts come
+// from the trainer, so MakeRoom checks them.
 func (c *Caller) MakeRoom(bags, indices int64) error {
 	if bags < 0 || indices < 0 || bags > int64(c.spec.Bags) || indices > int64(c.spec.Indices) {
 		return fmt.Errorf("%s asked %s for %d bags with %d indices, but both agreed on at most %d with %d", c.Peer,
@@ -41,8 +42,8 @@ func (c *Caller) MakeRoom(bags, indices int64) error {
 	return nil
 }
 
-// BeginLookup makes the call a lookup of the bags that are there now, once it has checked
-// them.
+// BeginLookup checks the bags in Offsets and Indices and makes the call a
+// lookup of them.
 func (c *Caller) BeginLookup(batch, atNS int64) error {
 	if err := comm.CheckOffsets(c.Offsets, len(c.Indices)); err != nil {
 		return fmt.Errorf("%s asked %s for bags whose %w", c.Peer, c.Self, err)
@@ -57,7 +58,7 @@ func (c *Caller) BeginLookup(batch, atNS int64) error {
 	return nil
 }
 
-// outside names index k, which is no row of the table.
+// outside returns the error for index k, which is not a row of the table.
 func (c *Caller) outside(k int) error {
 	bag := 0
 	for c.Offsets[bag+1] <= int64(k) {
@@ -67,7 +68,7 @@ func (c *Caller) outside(k int) error {
 		c.Indices[k], bag, int64(k)-c.Offsets[bag], c.rows)
 }
 
-// BeginUpdate makes the call the update of the last lookup.
+// BeginUpdate makes the call the update for the last lookup.
 func (c *Caller) BeginUpdate(batch, atNS int64) error {
 	if !c.looked || c.Batch != batch {
 		return fmt.Errorf("%s sent %s %s, but an update follows the lookup of the same batch, once", c.Peer, c.Self,

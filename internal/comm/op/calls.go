@@ -8,14 +8,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// CallKind says what a trainer calls the server of a table for.
+// CallKind is the kind of a trainer's call to a table's server: lookup or
+// update.
 type CallKind int32
 
 // The kinds of calls.
 const (
 	CallLookup CallKind = iota
 	CallUpdate
-	CallKinds // how many there are
+	CallKinds // number of kinds
 )
 
 func (k CallKind) String() string { return [CallKinds]string{"lookup", "update"}[k] }
@@ -28,20 +29,22 @@ func (k CallKind) Name(batch int64) string {
 	return fmt.Sprintf("the %s of batch %d", k, batch)
 }
 
-// Calls is the life of a link to the server of a table, which has one call in flight.
+// Calls tracks the calls of a link to a table's server. The link has at most
+// one call in flight.
 type Calls struct {
 	Life
 	Peer         string
 	Store        *comm.LookupStore
-	First, Width int // the table's columns among those of all tables
+	First, Width int // the table's columns among the joined columns of all tables
 
 	calls  [CallKinds]Operation
 	last   CallKind
-	Looked int64 // what the last lookup was asked, -1 once an update has followed it
+	Looked int64 // value of Asked at the last lookup; -1 once an update has followed
 }
 
-// Init makes the link one of conn to the server of a table, whose calls a waiter carries
-// on by what drive makes for them, unless that is nil.
+// Init sets up the link over conn to a table's server. drive(kind) returns a
+// function that carries out a call of this kind on a waiter's goroutine; drive
+// may be nil.
 func (c *Calls) Init(conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
 	drive func(CallKind) func()) {
 	c.Self, c.Peer, c.Link, c.Timeout = conn.Self(), conn.Peer(), "the link to "+conn.Peer(), timeout
@@ -58,10 +61,10 @@ func (c *Calls) Init(conn *wire.Conn, store *comm.LookupStore, table int, timeou
 	}
 }
 
-// Call is the call of a kind.
+// Call returns the operation for calls of a kind.
 func (c *Calls) Call(kind CallKind) *Operation { return &c.calls[kind] }
 
-// InFlight is the call in flight, or nil; the caller holds Mu.
+// InFlight returns the call in flight, or nil. The caller holds Mu.
 func (c *Calls) InFlight() (*Operation, CallKind) {
 	if o := &c.calls[c.last]; o.Pending() {
 		return o, c.last
@@ -69,9 +72,9 @@ func (c *Calls) InFlight() (*Operation, CallKind) {
 	return nil, 0
 }
 
-// Begin makes a call pending. It is an error, and changes nothing, if the link has ended,
-// if a call is in flight, or if an update does not match the last lookup. The caller
-// holds Mu.
+// Begin makes a call pending. Begin returns an error, and changes nothing, if
+// the link has ended, if a call is in flight, or if an update does not match
+// the last lookup. The caller holds Mu.
 func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
 	last, _ := c.InFlight()
 	switch {
@@ -95,13 +98,15 @@ func (c *Calls) Begin(kind CallKind, batch int64) (*Operation, error) {
 	return o, nil
 }
 
-// RefuseTableLink closes the connection of a link that cannot be made, and says why.
+// RefuseTableLink closes the connection of a link that cannot be made, and
+// returns an error with the reason.
 func RefuseTableLink(conn *wire.Conn, why error) error {
 	_ = conn.Close()
 	return fmt.Errorf("%s cannot join %s: %w", conn.Self(), conn.Peer(), why)
 }
 
-// RefuseTablePort closes the connections of a port that cannot be made, and says why.
+// RefuseTablePort closes the connections of a port that cannot be made, and
+// returns an error with the reason.
 func RefuseTablePort(trainers wire.Links, why error) error {
 	_ = trainers.Close()
 	return fmt.Errorf("%s: %w", trainers.Self, why)

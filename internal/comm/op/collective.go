@@ -7,24 +7,26 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// BarrierIndex stands for the bucket of a barrier, whose number is the batch.
+// BarrierIndex is the bucket index of a barrier. The barrier's number takes the
+// place of the batch.
 const BarrierIndex = -1
 
-// Collective is the life of a group: its buckets and its barrier.
+// Collective tracks the operations of a group: those of its buckets, and its
+// barrier.
 type Collective struct {
 	Buckets
-	BarrierOp *Reduction // of no bucket
-	barriers  int64      // started so far; guarded by Mu
+	BarrierOp *Reduction // has no bucket
+	barriers  int64      // number of barriers started; guarded by Mu
 }
 
-// Init is that of Buckets; drive serves the barrier too.
+// Init is Buckets.Init for a group. drive also makes the barrier's function.
 func (g *Collective) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration,
 	drive func(*Reduction) func()) {
 	g.Buckets.Init(self, link, specs, timeout, drive)
 	g.BarrierOp = g.reduction(tensor.BucketSpec{Index: BarrierIndex}, drive)
 }
 
-// BeginBarrier makes the barrier pending, with Begin's errors.
+// BeginBarrier makes the barrier pending. BeginBarrier fails like Begin.
 func (g *Collective) BeginBarrier() error {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
@@ -38,8 +40,9 @@ func (g *Collective) BeginBarrier() error {
 	return nil
 }
 
-// RequireDense refuses a collective that cuts a gradient by the positions of its elements:
-// rows of a sparse one have none that members share.
+// RequireDense returns an error for a sparse bucket. Collectives that split a
+// gradient by element positions need a dense bucket, because the members'
+// sparse gradients hold different rows.
 func RequireDense(self, what string, b *tensor.Bucket) error {
 	if b.Sparse {
 		return fmt.Errorf("%s cannot run %s of bucket %d: it is sparse, and its rows are not scattered", self, what,
@@ -51,17 +54,20 @@ func RequireDense(self, what string, b *tensor.Bucket) error {
 // Span is a run of elements of a dense bucket that moves as one frame.
 type Span struct {
 	From, To int
-	Owner    int // the position of the member whose shard it is part of, where members have shards
+	Owner    int // the position of the member that owns the shard, in operations with shards
 }
 
-// Stage is the work of a ring's member for the other members of its host. It works in their memory
-// while the frames before and after are on the wire.
+// Stage is the work that a ring's member does for the other members of its
+// host. A Stage works in those members' memory while the previous and next
+// frames are in transit.
 type Stage interface {
-	// Prepare is called with each span before its values are first read: in the member's own
-	// gradient they must then be what the host has of it.
+	// Prepare is called with each span before the ring reads the span's values.
+	// Prepare must bring the host's values into the member's own gradient.
 	Prepare(Span)
-	// Finish is called with each span once its values are final; they may still be read.
+	// Finish is called with each span once its values are final. The ring may
+	// still read the values.
 	Finish(Span)
-	// Values returns the gradient's values of a member that this one stands for.
+	// Values returns the gradient values of another member of this member's
+	// host.
 	Values(position int) []float32
 }

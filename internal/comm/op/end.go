@@ -10,20 +10,22 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// byeGrace bounds the orderly end of a link whose peer no longer reads.
+// byeGrace is the timeout for sending the last frame of an orderly end, in case
+// the peer no longer reads.
 const byeGrace = time.Second
 
-// ErrLeft is the cause of an operation's failure after a member has left in order.
+// ErrLeft is the cause if an operation fails because a member left in order.
 var ErrLeft = errors.New("it left")
 
-// Fail ends the link with err. It is false if the link had ended before: then err is a
-// consequence, and Fail drops it. Pending operations stay pending until Finish.
+// Fail ends the link with err. If the link had already ended, Fail returns
+// false and drops err, which is only a consequence. Pending operations stay
+// pending until Finish.
 func (l *Life) Fail(err error) bool {
 	l.Mu.Lock()
 	first := l.err == nil
 	if first {
 		l.err = err
-		l.ended.Store(true) // before Mu is free: a reader of the error sees the end
+		l.ended.Store(true) // set while Mu is held, so a reader of err also sees the end
 	}
 	l.Mu.Unlock()
 	if first {
@@ -32,8 +34,8 @@ func (l *Life) Fail(err error) bool {
 	return first
 }
 
-// Retire ends the link at its owner's wish. It is true if the link had not ended and
-// nothing was pending: then its memory is out of use.
+// Retire ends the link for its owner. Retire returns true if the link had not
+// ended and nothing was pending; then nothing uses the link's memory any more.
 func (l *Life) Retire() (orderly bool) {
 	l.Mu.Lock()
 	first := l.err == nil
@@ -49,8 +51,9 @@ func (l *Life) Retire() (orderly bool) {
 	return orderly
 }
 
-// Leave closes the connections of a retired link. If the end was orderly, it first sends a last
-// frame, from which the peer knows that this rank is not lost. Conns may be nil.
+// Leave closes the connections of a retired link. After an orderly end it first
+// sends a last frame, so that the peer does not report this rank as lost.
+// Elements of conns may be nil.
 func Leave(orderly bool, conns ...*wire.Conn) (err error) {
 	for _, c := range conns {
 		if c == nil {
@@ -64,12 +67,12 @@ func Leave(orderly bool, conns ...*wire.Conn) (err error) {
 	return err
 }
 
-// Closed is the error of operations on a closed link.
+// Closed returns the error of operations on a closed link.
 func (l *Life) Closed() error {
 	return fmt.Errorf("%s has closed %s: %w", l.Self, l.Link, net.ErrClosed)
 }
 
-// Finish fails everything that is pending on a link that has ended. It is called once no
+// Finish fails all pending operations of a link that has ended. Call it once no
 // goroutine of the link touches a gradient any more.
 func (l *Life) Finish() {
 	l.Mu.Lock()
@@ -79,8 +82,8 @@ func (l *Life) Finish() {
 	}
 }
 
-// Earliest is the deadline that comes first, the zero time if nothing is pending; the
-// caller holds Mu.
+// Earliest returns the earliest deadline of the pending operations, or the zero
+// time if nothing is pending. The caller holds Mu.
 func (l *Life) Earliest() (deadline time.Time) {
 	if o := l.earliest(); o != nil {
 		deadline = o.Deadline
@@ -88,7 +91,8 @@ func (l *Life) Earliest() (deadline time.Time) {
 	return deadline
 }
 
-// earliest is the pending operation whose deadline comes first, or nil; the caller holds Mu.
+// earliest returns the pending operation with the earliest deadline, or nil.
+// The caller holds Mu.
 func (l *Life) earliest() *Operation {
 	var first *Operation
 	for _, o := range l.operations {
@@ -99,7 +103,7 @@ func (l *Life) earliest() *Operation {
 	return first
 }
 
-// Awaited is what the link waits for, for errors.
+// Awaited describes what the link is waiting for, for errors.
 func (l *Life) Awaited() string {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -109,14 +113,16 @@ func (l *Life) Awaited() string {
 	return l.Idle
 }
 
-// Late is the error of a wait for what from peers that has met its deadline.
+// Late returns the error of a wait that reached its deadline. what names the
+// awaited message, and peers are the late ranks.
 func (l *Life) Late(what string, peers ...string) error {
 	return &comm.WaitError{Waiter: l.Self, For: peers, What: what, Seconds: l.Timeout.Seconds()}
 }
 
-// Watch reads the connection of a link that works by bells, over which nothing comes but
-// its end, and returns that: nil if the peer left in order. during says what the link was
-// being used for, and how long it may.
+// Watch waits for the end of the connection of a link that signals by bells.
+// Such a connection carries nothing but the peer's last frame. Watch returns
+// nil if the peer left in order. Otherwise its error contains the timeout and
+// during(), which describes the link's current use.
 func Watch(c *wire.Conn, during func() string, timeout time.Duration) error {
 	var h wire.Header
 	switch err := c.NextHeader(&h); {

@@ -1,5 +1,6 @@
-// Package op is the life of a link's or port's pending operations, over any transport: the
-// deadline, the error that ends the link, the death of a peer, and the waits for peers.
+// Package op tracks the pending operations of links and ports, over any
+// transport. Package op handles deadlines, the error that ends a link, the
+// death of a peer, and waits for peers.
 package op
 
 import (
@@ -13,14 +14,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Operation is one thing that a link does again in every batch: the reduction of a bucket, a
-// barrier, a call of a table. It is pending once at a time.
+// Operation is an operation that a link repeats in every batch: the reduction
+// of a bucket, a barrier, or a call to a table. Operation can be pending only
+// once at a time.
 type Operation struct {
 	*comm.Promise
 	name Namer
-	lent Lent // nil where nothing is
+	lent Lent // nil if nothing is lent
 
-	// Set by Start, valid until the end.
+	// Start sets these fields; they are valid until the operation ends.
 	Batch    int64
 	Deadline time.Time
 	pending  bool
@@ -33,29 +35,32 @@ type Namer interface {
 
 // Lent is memory that its owner lends to an operation.
 type Lent interface {
-	// Return gives it back at the end of the operation, with the lock of the link held.
+	// Return gives the memory back when the operation ends. The caller holds
+	// the link's lock.
 	Return()
 }
 
-// NewOperation returns an operation that a waiter carries on by drive. drive and lent may be nil.
+// NewOperation returns an operation. drive carries the operation out on a
+// waiter's goroutine. drive and lent may be nil.
 func NewOperation(name Namer, drive func(), lent Lent) Operation {
 	return Operation{Promise: comm.NewPromise(drive), name: name, lent: lent}
 }
 
 func (o *Operation) String() string { return o.name.Name(o.Batch) }
 
-// Waker wakes waiters, as a shm.Bell does.
+// Waker wakes waiters, like shm.Bell.
 type Waker interface{ Shake() }
 
-// State says whether a link or a port has ended.
+// State records whether a link or a port has ended.
 type State struct {
-	// Waiters, unless it is nil, wakes those who wait for the link, or in Serve, once it has ended.
+	// Waiters, if not nil, wakes the goroutines that wait for the link or in
+	// Serve when the link or port ends.
 	Waiters Waker
 
 	ended atomic.Bool
 }
 
-// Ended says whether it has.
+// Ended reports whether the link or port has ended.
 func (s *State) Ended() bool { return s.ended.Load() }
 
 func (s *State) end() {
@@ -65,30 +70,32 @@ func (s *State) end() {
 	}
 }
 
-// Life is the common state of links: the pending operations with their deadlines, and the error
-// that ended the link. A link that has ended stays so: its connection may have stopped in the
-// middle of a frame, and a neighbour that is only slow may still write into its memory.
+// Life is the common state of links: the pending operations with their
+// deadlines, and the error that ended the link. A link that has ended cannot be
+// used again: its connection may have stopped in the middle of a frame, and a
+// slow peer may still write into its memory.
 type Life struct {
 	Self    string        // the rank at this end
-	Link    string        // what the link is, in errors: "the link to server2"
-	Timeout time.Duration // from the start of an operation to its end
-	// Awaits begins the name of a wait in errors: "the answer to ". Idle names the wait
-	// while nothing is pending.
+	Link    string        // the link's name in errors: "the link to server2"
+	Timeout time.Duration // maximum time from an operation's start to its end
+	// Awaits is the first part of a wait's name in errors: "the answer to ".
+	// Idle is the name of the wait while nothing is pending.
 	Awaits, Idle string
 
-	Mu         sync.Mutex // guards what is pending
+	Mu         sync.Mutex // guards the state of pending operations
 	operations []*Operation
 	err        error
-	State      // last: waiters poll it while others take Mu
+	State      // last, so that polling waiters do not contend with users of Mu
 }
 
-// Add gives the link an operation, at set-up.
+// Add registers an operation while the link is set up.
 func (l *Life) Add(o *Operation) { l.operations = append(l.operations, o) }
 
-// Err is what ended the link, or nil; the caller holds Mu.
+// Err returns the error that ended the link, or nil. The caller holds Mu.
 func (l *Life) Err() error { return l.err }
 
-// Start makes o pending, unless it is; the caller holds Mu and has looked at Err.
+// Start makes o pending. Start returns false if o already is. The caller holds
+// Mu and has checked Err.
 func (l *Life) Start(o *Operation, batch int64) bool {
 	if !o.Begin() {
 		return false
@@ -97,10 +104,10 @@ func (l *Life) Start(o *Operation, batch int64) bool {
 	return true
 }
 
-// Pending says whether o is; the caller holds Mu.
+// Pending reports whether o is pending. The caller holds Mu.
 func (o *Operation) Pending() bool { return o.pending }
 
-// Due says whether o is pending, and until when.
+// Due reports whether o is pending, and its deadline.
 func (l *Life) Due(o *Operation) (deadline time.Time, pending bool) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -114,7 +121,8 @@ func (l *Life) Complete(o *Operation) {
 	l.End(o, nil, comm.Now())
 }
 
-// End ends o, if it is pending, as of some time in ns of Now; the caller holds Mu.
+// End ends o if it is pending, with endNS as its end time in ns of Now. The
+// caller holds Mu.
 func (l *Life) End(o *Operation, err error, endNS int64) {
 	if !o.pending {
 		return
@@ -130,14 +138,14 @@ func (l *Life) End(o *Operation, err error, endNS int64) {
 type Reduction struct {
 	Operation
 	Spec     tensor.BucketSpec
-	Mean     bool             // of an all-reduce: divide the sums by the members
-	Gradient *tensor.Gradient // while it is pending
+	Mean     bool             // for an all-reduce: divide the sums by the number of members
+	Gradient *tensor.Gradient // set while the operation is pending
 }
 
-// Describe names what a bucket is used for in a batch.
+// Describe names a bucket's operation in a batch, for errors.
 func Describe(batch int64, bucket int) string { return bucketName(bucket).Name(batch) }
 
-// bucketName is a bucket's index as the name of its reductions.
+// bucketName is a bucket's index, which names the bucket's reductions.
 type bucketName int
 
 func (b bucketName) Name(batch int64) string {
@@ -147,21 +155,23 @@ func (b bucketName) Name(batch int64) string {
 	return fmt.Sprintf("batch %d, bucket %d", batch, int(b))
 }
 
-// Buckets is the life of a link that carries buckets, each with one operation at a time.
+// Buckets tracks the operations of a link that carries buckets. Each bucket has
+// one operation at a time.
 type Buckets struct {
 	Life
 	reductions []*Reduction // by bucket index
 }
 
-// Init gives the link a reduction for each spec, which a waiter carries on by what drive
-// makes for it, unless that is nil.
+// Init gives the link a reduction for each spec. drive(r) returns a function
+// that carries out reduction r on a waiter's goroutine; drive may be nil.
 func (b *Buckets) Init(self, link string, specs []tensor.BucketSpec, timeout time.Duration,
 	drive func(*Reduction) func()) {
 	b.Self, b.Link, b.Timeout = self, link, timeout
 	b.reductions = ByIndex(specs, func(spec tensor.BucketSpec) *Reduction { return b.reduction(spec, drive) })
 }
 
-// InitPushes is Init of a trainer's link to the server at the other end of conn.
+// InitPushes is Init for a trainer's link to the server at the other end of
+// conn.
 func (b *Buckets) InitPushes(
 	conn *wire.Conn, specs []tensor.BucketSpec, timeout time.Duration, drive func(*Reduction) func(),
 ) {
@@ -180,17 +190,19 @@ func (b *Buckets) reduction(spec tensor.BucketSpec, drive func(*Reduction) func(
 	return r
 }
 
-// Of is the reduction of a bucket index that came from outside, or nil.
+// Of returns the reduction of a bucket, or nil if there is none. A peer may
+// have sent the index.
 func (b *Buckets) Of(index int) *Reduction { return At(b.reductions, index) }
 
-// Begin makes the reduction of a bucket pending. It is an error, and changes nothing, if
-// the link has ended, does not carry the bucket or has it in flight.
+// Begin makes the reduction of a bucket pending. Begin returns an error, and
+// changes nothing, if the link has ended, does not carry the bucket, or has the
+// bucket in flight.
 func (b *Buckets) Begin(batch int64, bucket *tensor.Bucket) (*Reduction, error) {
 	return b.begin(batch, bucket.Index, &bucket.Gradient, time.Now().Add(b.Timeout))
 }
 
-// BeginFor is Begin with a gradient that stands for that of another link's reduction, which is pending: with
-// the same bucket, batch and deadline.
+// BeginFor is Begin on behalf of another link's pending reduction o. BeginFor
+// uses o's bucket, batch and deadline, but the gradient g.
 func (b *Buckets) BeginFor(o *Reduction, g *tensor.Gradient) (*Reduction, error) {
 	return b.begin(o.Batch, o.Spec.Index, g, o.Deadline)
 }
@@ -231,7 +243,8 @@ func ByIndex[T any](specs []tensor.BucketSpec, build func(tensor.BucketSpec) *T)
 	return all
 }
 
-// At is what stands at an index that came from outside, or nil.
+// At returns the element at an index, or nil if the index is out of range. A
+// peer may have sent the index.
 func At[T any](all []*T, index int) *T {
 	if index < 0 || index >= len(all) {
 		return nil

@@ -7,19 +7,19 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Port is what all ports share, whatever carries their links: Serve, Close and the
-// first error, which ends all links.
+// Port is the part that all ports share, over any transport: Serve, Close and
+// the first error, which ends all links.
 type Port struct {
 	wire.Links
 
 	mu      sync.Mutex
 	closed  bool
 	err     error
-	serving chan struct{} // closed when Run has returned; nil before it
+	serving chan struct{} // closed when Run returns; nil before Run
 	State
 }
 
-// Run is Serve: it calls serve and returns the port's first error.
+// Run implements Serve: it calls serve and returns the port's first error.
 func (p *Port) Run(serve func()) error {
 	p.mu.Lock()
 	p.serving = make(chan struct{})
@@ -29,14 +29,15 @@ func (p *Port) Run(serve func()) error {
 	return p.Err()
 }
 
-// Err is the first error.
+// Err returns the first error.
 func (p *Port) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// Fail keeps the first error and ends all links. An error after Close is no failure.
+// Fail records the first error and ends all links. Fail does not record errors
+// after Close.
 func (p *Port) Fail(err error) {
 	p.mu.Lock()
 	if p.err == nil && !p.closed {
@@ -51,7 +52,8 @@ func (p *Port) end() error {
 	return p.Close()
 }
 
-// Shut ends all links and waits for Run. It is false if it was called before.
+// Shut ends all links and waits for Run. first is false if Shut was called
+// before.
 func (p *Port) Shut() (first bool, err error) {
 	p.mu.Lock()
 	first = !p.closed
@@ -67,12 +69,13 @@ func (p *Port) Shut() (first bool, err error) {
 	return first, err
 }
 
-// CannotAnswer is the error of an answer that does not fit the push of a trainer.
+// CannotAnswer returns the error for an answer that does not fit the trainer's
+// push.
 func (p *Port) CannotAnswer(trainer int, why error) error {
 	return fmt.Errorf("%s cannot answer %s: %w", p.Self, p.Conns[trainer].Peer(), why)
 }
 
-// NotInFlight is the error of a second answer to a push.
+// NotInFlight returns the error for a second answer to a push.
 func (p *Port) NotInFlight(bucket, trainer int) error {
 	return fmt.Errorf("%s answered bucket %d to %s, which has no push of it in flight",
 		p.Self, bucket, p.Conns[trainer].Peer())

@@ -16,7 +16,8 @@ import (
 
 // Provider makes links through shared memory.
 type Provider struct {
-	// Device has links leave values in its memory where both ends share it; nil where there is none.
+	// Device, if not nil, keeps bucket values in its memory on links whose both
+	// ends share it.
 	Device comm.Device
 }
 
@@ -26,16 +27,17 @@ func (p Provider) On(d comm.Device) provider.Provider {
 	return p
 }
 
-// Maps is true.
+// Maps returns true.
 func (Provider) Maps() bool { return true }
 
-// NewStore allocates a store in a segment of shared memory, which the ranks that this one
-// joins will map. All of it is touched, so that no page fault falls into an iteration.
+// NewStore allocates a store in a shared-memory segment, which the rank's peers
+// will map. NewStore touches all pages, so no page fault happens in an
+// iteration.
 func (Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store, error) {
 	return layout.NewStore(owner+" buckets", specs, true)
 }
 
-// ReserveStores compares what the stores need with the memory there is.
+// ReserveStores compares the stores' total size with the available memory.
 func (Provider) ReserveStores(owners []string, specs []tensor.BucketSpec) error {
 	return shm.Reserve("the buckets of "+comm.JoinNames(owners), int64(len(owners))*int64(layout.StoreBytes(specs)))
 }
@@ -45,34 +47,39 @@ func (Provider) SendStore(conn *wire.Conn, store *comm.Store) error {
 	return layout.SendStore(conn, store)
 }
 
-// ReceiveStore maps it.
+// ReceiveStore maps the peer's store.
 func (Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
 	return layout.ReceiveStore(conn, specs, true)
 }
 
-// NewLookupStore allocates it in a segment, which the servers of all tables map.
+// NewLookupStore allocates a lookup store in a segment, which the servers of
+// all tables map.
 func (Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
 	return layout.NewLookupStore(owner, spec)
 }
 
-// NewServerLink starts a link whose pushes are stores into slots.
+// NewServerLink starts a link on which a push is a store into a slot.
 func (p Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
 	return serverlink.New(conn, store, timeout, p.Device)
 }
 
-// NewPort makes a port that hands over gradients in place, never in chunks. With chunked set, it hands over large
-// gradients in ordinary memory of the trainers in pieces.
+// NewPort makes a port that hands over gradients in place and never in chunks.
+// With chunked set, the port hands over large gradients from a trainer's
+// ordinary memory in pieces.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	return serverlink.NewPort(trainers, specs, serverlink.Chunking{InPieces: chunked}, p.Device)
 }
 
-// NewPortBeside makes a port that hands over gradients as NewPort does, or in chunks, of the trainers
-// that there are connections to; others' pushes come to another port in chunks, too.
+// NewPortBeside makes a port for the trainers with a connection here; another
+// port serves the other trainers. With chunked set, it hands over gradients in
+// chunks, because the other port does so too. Without chunked, the port hands
+// over gradients as NewPort's port does.
 func (Provider) NewPortBeside(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	return serverlink.NewPort(trainers, specs, serverlink.Chunking{InChunks: chunked}, nil)
 }
 
-// GroupPeers lists all others, whose memory each member maps.
+// GroupPeers lists all other members, because each member maps the memory of
+// all others.
 func (Provider) GroupPeers(position int, hosts []int) []int {
 	var peers []int
 	for i := range hosts {

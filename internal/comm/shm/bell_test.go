@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// heapBell is a bell in Go's heap, where the race detector sees it.
+// heapBell returns a bell in Go's heap, which the race detector can check.
 func heapBell() Bell {
 	var room [2 * BellSize]byte
 	at := &room
@@ -20,7 +20,7 @@ func heapBell() Bell {
 	return NewBell(at[skip:])
 }
 
-// asleep waits until so many sleep at the bell.
+// asleep waits until this many goroutines sleep at the bell.
 func asleep(t testing.TB, b Bell, count uint32) {
 	t.Helper()
 	for end := time.Now().Add(patience); b.sleepers.Load() != count; time.Sleep(time.Millisecond) {
@@ -28,7 +28,7 @@ func asleep(t testing.TB, b Bell, count uint32) {
 			t.Fatalf("%d sleep at the bell, want %d", b.sleepers.Load(), count)
 		}
 	}
-	time.Sleep(10 * time.Millisecond) // between the count and the sleep there are a few instructions
+	time.Sleep(10 * time.Millisecond) // a few instructions separate the count from the sleep
 }
 
 func soon() time.Time { return time.Now().Add(patience) }
@@ -43,7 +43,7 @@ func TestBellLayout(t *testing.T) {
 	}
 }
 
-// when is a Condition that a function tests.
+// when is a Condition made from a function.
 type when func() bool
 
 func (w when) Met() bool { return w() }
@@ -110,7 +110,7 @@ func TestRingAndShakeWakeAll(t *testing.T) {
 	}
 }
 
-// A shake without anything new is no reason to return.
+// A waiter does not return if the bell shakes without news.
 func TestWokenForNothing(t *testing.T) {
 	b := heapBell()
 	var looks atomic.Int64
@@ -129,7 +129,7 @@ func TestWokenForNothing(t *testing.T) {
 	}
 }
 
-// What rings after the waiter's last look and before its sleep keeps it awake.
+// A ring between the waiter's last check and its sleep keeps the waiter awake.
 func TestRingBeforeSleep(t *testing.T) {
 	b := heapBell()
 	looks := 0
@@ -176,7 +176,8 @@ func TestBellAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A process that is killed in its sleep stays counted, and does no other harm.
+// A process that is killed while it sleeps stays counted, but does no other
+// harm.
 func TestSleeperDies(t *testing.T) {
 	s := newSegment(t, BellSize)
 	b := NewBell(s.Bytes())
@@ -236,7 +237,7 @@ func helpIdle(c *net.UnixConn) error {
 	return err
 }
 
-// cpuTime is what this process has used of all cores.
+// cpuTime is the CPU time of this process, over all cores.
 func cpuTime() (time.Duration, error) {
 	var usage unix.Rusage
 	err := unix.Getrusage(unix.RUSAGE_SELF, &usage)

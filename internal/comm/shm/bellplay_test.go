@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// table is where two players meet: a bell and a word for each.
+// table holds the shared memory of two players: a bell and a word for each.
 type table struct {
 	bells [2]Bell
 	words [2]*atomic.Uint32
@@ -21,11 +21,12 @@ type table struct {
 const (
 	tableSize = 4 * BellSize
 	lostAfter = patience
-	// Player 0 ends the game after so many rounds, or after some hundreds once it has
-	// played for so long: where others use the cores, a round takes a time slice.
+	// Player 0 ends the game after mostRounds. After playFor it already ends
+	// the game at fewestRounds, because on busy cores a round takes a time
+	// slice.
 	mostRounds, fewestRounds = 100_000, 300
 	playFor                  = 3 * time.Second
-	over                     = ^uint32(0) // instead of a round: the other's last
+	over                     = ^uint32(0) // in place of a round number: the game is over
 )
 
 func newTable(at []byte) *table {
@@ -37,10 +38,10 @@ func newTable(at []byte) *table {
 	return t
 }
 
-// play passes the turn to and fro: player 0 begins and ends. Now and then a player is
-// slow, so that the other falls asleep, or nearly does. With touch, each writes
-// and reads a payload in its turn, as the memory model has it. It gives the turns that
-// the player took.
+// play passes the turn back and forth; player 0 begins and ends. Sometimes a
+// player is slow, so that the other falls asleep or is about to. In each turn a
+// player calls touch, which reads and writes a payload as the memory model
+// allows. play returns the number of this player's turns.
 func (t *table) play(me int, wait func(Bell, Condition, time.Time) bool, touch func()) (turns int, err error) {
 	own, other := t.words[me], t.words[1-me]
 	var turn uint32
@@ -49,7 +50,8 @@ func (t *table) play(me int, wait func(Bell, Condition, time.Time) bool, touch f
 	for {
 		turn = uint32(turns + me)
 		begin := time.Now()
-		// A wait that ended by its deadline has missed its wake, even if all is ready.
+		// A wait that lasts until its deadline has missed its wake-up, even if
+		// the condition is met by then.
 		if !wait(t.bells[me], ready, begin.Add(lostAfter)) || time.Since(begin) >= lostAfter {
 			return turns, fmt.Errorf("player %d was not woken for round %d: the other is in round %d", me, turns,
 				other.Load())
@@ -75,7 +77,7 @@ func (t *table) play(me int, wait func(Bell, Condition, time.Time) bool, touch f
 	}
 }
 
-// Of a ringer and a waiter that come at once, at least one sees the other.
+// If a ringer and a waiter come at the same time, at least one sees the other.
 func TestRingerOrWaiterSees(t *testing.T) {
 	var line [3 * BellSize]byte
 	at := line[-uintptr(unsafe.Pointer(&line))%BellSize:]
@@ -122,7 +124,7 @@ func TestNoWakeIsLost(t *testing.T) {
 			var room [tableSize + BellSize]byte
 			at := &room
 			table := newTable(at[-uintptr(unsafe.Pointer(at))%BellSize:])
-			payload := 0 // the race detector must find it well guarded
+			payload := 0 // the race detector checks that the turns guard it
 			touch := func() { payload++ }
 			other := make(chan error)
 			go func() {
@@ -136,8 +138,8 @@ func TestNoWakeIsLost(t *testing.T) {
 	}
 }
 
-// requireTurns requires that the payload was touched in every turn: player 1 takes one
-// less than player 0, who has the last.
+// requireTurns requires that the payload was touched in every turn. Player 0
+// takes the last turn, so player 1 takes one turn fewer.
 func requireTurns(t *testing.T, payload, turns int) {
 	t.Helper()
 	if payload != 2*turns-1 {
@@ -164,7 +166,8 @@ func helpBell(c *net.UnixConn) error {
 	return err
 }
 
-// playProcess plays as a process of its own. Two rounds of four sleep at once.
+// playProcess plays in a separate process. In two of four rounds it sleeps at
+// once instead of polling.
 func playProcess(s *Segment, me int) (turns int, err error) {
 	payload, round := payloadOf(s), 0
 	wait := func(b Bell, ready Condition, deadline time.Time) bool {

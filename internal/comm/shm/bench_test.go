@@ -15,8 +15,8 @@ func BenchmarkRingForNobody(b *testing.B) {
 	}
 }
 
-// BenchmarkRoundTrip passes a word to another process and waits for its answer,
-// at once or after a pause in which both fall asleep.
+// BenchmarkRoundTrip sends a word to another process and waits for its answer,
+// at once or after a pause that lets both processes fall asleep.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, pause := range []time.Duration{0, 4 * Spin} {
 		b.Run(fmt.Sprintf("pause=%v", pause), func(b *testing.B) {

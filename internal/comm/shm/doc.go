@@ -1,49 +1,54 @@
-// Package shm is shared memory between the processes of one host: segments,
-// the passing of their descriptors, and bells to wait at.
+// Package shm provides shared memory between the processes of one host:
+// segments, passing of their descriptors, and bells to wait at.
 //
 // # Who may write what, and when
 //
-// A segment has one owner. Its neighbours map it as well, to read, or to read
-// and write. A payload (values, rows, samples) has one writer at a time, and
-// every payload has a word that says whose turn it is: a sequence number, say.
+// A segment has one owner. The owner's peers map the segment too, either to
+// read or to read and write. A payload (values, rows, samples) has one writer
+// at a time. Each payload has a word, such as a sequence number, that says
+// whose turn it is.
 //
 //   - The writer fills the payload with plain stores and then stores the word
-//     with a sync/atomic operation. That is the release: a reader that sees the
-//     word sees the payload.
-//   - The reader loads the word with a sync/atomic operation, and only once it
-//     has the awaited value, the payload with plain loads. That is the acquire.
-//   - The payload belongs to the reader from then on, until the reader hands it
-//     back by another word. A process touches a payload only on its turn.
-//   - A word is written by one process, or by operations that combine (Add,
-//     CompareAndSwap). Words that different processes write lie in different
-//     cache lines (64 bytes), or the line travels at every store.
+//     with a sync/atomic operation. This is the release: a reader that sees the
+//     word also sees the payload.
+//   - The reader loads the word with a sync/atomic operation. Once the word has
+//     the awaited value, the reader loads the payload with plain loads. This is
+//     the acquire.
+//   - From then on the payload belongs to the reader, until the reader hands it
+//     back by another word. A process touches a payload only in its turn.
+//   - Only one process writes a word, unless all use operations that combine
+//     (Add, CompareAndSwap). Words of different writers lie in different cache
+//     lines (64 bytes); otherwise every store would move the line between
+//     cores.
 //
-// Go's atomics are sequentially consistent. Between processes that holds as
-// within one: the operations are single instructions on the same physical
-// memory. A [Bell] needs it, see there. In a build with the race detector, stores
-// to a segment only release: a store followed by a load of another word, where
-// each side must see the other, works through a Bell or with Add and Swap alone.
+// Go's atomics are sequentially consistent. Sequential consistency also holds
+// between processes, because the operations are single instructions on the same
+// physical memory. A [Bell] needs sequential consistency. In a build with the
+// race detector, stores to a segment only release. Suppose each side stores a
+// word and then loads the other's word, and one of them must see the other. In
+// such a build this only works through a Bell, or with Add and Swap.
 //
-// Data that a neighbour wrote is input: a count, an offset or a row number from
-// a segment may be anything, and may change between two loads. So load it once,
+// Data from a peer are untrusted input. A count, an offset or a row number in a
+// segment may be anything, and may change between two loads. So load it once,
 // check the loaded copy, and use the copy.
 //
 // # What the race detector sees
 //
-// The detector follows Go's own memory and the threads of one process. It does
-// not see other processes, and it ignores a segment even within one: a race on
-// the bytes of a segment goes unreported, and an atomic operation on a word of a
-// segment orders nothing in its books. Hence two rules. Protocols are also tested
-// on memory of the Go heap, where it does see them. And heap memory that several
-// goroutines share is guarded by heap words, mutexes or channels, never by a word
-// of a segment alone, or it reports a race that is none.
+// The detector follows Go's own memory and the threads of one process. The
+// detector does not see other processes, and it ignores segments even within
+// one process. The detector reports no race on a segment's bytes, and an atomic
+// operation on a segment's word orders nothing for the detector. This leads to
+// two rules. First, protocols are also tested on memory of the Go heap, which
+// the detector sees. Second, heap memory that several goroutines share must be
+// guarded by heap words, mutexes or channels, never only by a word in a
+// segment. Otherwise the detector reports a race where there is none.
 //
 // # Life of a segment
 //
-// A segment is a memfd. It has no name in any file system, so nothing stays
-// behind however its processes end; the kernel frees it with its last
-// descriptor and mapping. Its size is sealed: no neighbour can shrink it under
-// a reader, which would end that reader by SIGBUS. Reading bytes of a closed
-// segment ends the process, so a segment is closed when nothing can use it any
-// more, which usually is at the end of the process.
+// A segment is a memfd. A segment has no name in any file system, so it leaves
+// nothing behind, however its processes end. The kernel frees a segment with
+// its last descriptor and mapping. The size of a segment is sealed: no peer can
+// shrink it, which would kill a reader by SIGBUS. Reading bytes of a closed
+// segment also kills the process. So close a segment only when nothing can use
+// it any more, which is usually at the end of the process.
 package shm

@@ -2,5 +2,6 @@
 
 package shm
 
-// weakStores tells that an atomic store may come after a later atomic load.
+// weakStores says whether an atomic store may become visible after a later
+// atomic load.
 const weakStores = false

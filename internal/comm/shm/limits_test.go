@@ -64,7 +64,7 @@ func helpDescriptors(c *net.UnixConn) error {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
 		return err
 	}
-	var spare [2]int // the last descriptors that can be had
+	var spare [2]int // the last two descriptors that the process can open
 	for fd, err := unix.Dup(0); err == nil; fd, err = unix.Dup(0) {
 		spare[0], spare[1] = spare[1], fd
 	}
@@ -80,13 +80,13 @@ func helpDescriptors(c *net.UnixConn) error {
 	return err
 }
 
-// The limit lies on a cgroup, and the process is in one below it.
+// The limit applies to a cgroup above the cgroup of the process.
 func TestMemoryCgroup(t *testing.T) {
 	dir, limit := limitedCgroup(t, 256<<20)
 	inner := filepath.Join(dir, "inner")
 	must(t, os.Mkdir(inner, 0o755))
 	h := start(t, "cgroup")
-	t.Cleanup(func() { // runs before the helper's own, but a cgroup must be empty to go
+	t.Cleanup(func() { // runs before the helper's clean-up, but only an empty cgroup can be removed
 		_ = h.cmd.Process.Kill()
 		_ = h.cmd.Wait()
 		_ = os.Remove(inner)
@@ -108,8 +108,9 @@ func TestMemoryCgroup(t *testing.T) {
 	}
 }
 
-// limitedCgroup makes a memory cgroup with a limit, below the outermost of each hierarchy that can be seen, or
-// skips the test. It returns its folder, and what psbench calls its limit.
+// limitedCgroup makes a memory cgroup with a limit, below the outermost visible
+// cgroup of each hierarchy, or skips the test. limitedCgroup returns the
+// cgroup's folder and psbench's name for the limit.
 func limitedCgroup(t *testing.T, bytes int) (dir, limit string) {
 	t.Helper()
 	err := fmt.Errorf("no hierarchy is mounted")

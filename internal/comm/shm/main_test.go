@@ -17,13 +17,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// patience bounds every wait of the tests.
+// patience is the timeout of every wait in the tests.
 const patience = 60 * time.Second
 
-// helperVariable makes the test executable run one of helpers instead of tests.
+// helperVariable is the environment variable that makes the test executable run
+// a helper instead of tests.
 const helperVariable = "PSBENCH_SHM_TEST_HELPER"
 
-// helpers are the other processes of the tests. Each talks to its test over c.
+// helpers are the main functions of the tests' other processes. Each
+// communicates with its test over c.
 var helpers = map[string]func(c *net.UnixConn) error{
 	"address space":   helpAddressSpace,
 	"bell":            helpBell,
@@ -51,14 +53,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// helper is another process, at the other end of conn.
+// helper is another process, which holds the other end of conn.
 type helper struct {
 	conn   *net.UnixConn
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 }
 
-// start starts the helper of the given name. It is killed at the end of the test.
+// start starts the helper with this name. The end of the test kills the helper.
 func start(t testing.TB, name string) *helper {
 	t.Helper()
 	mine, theirs := socketPair(t)
@@ -84,7 +86,8 @@ func start(t testing.TB, name string) *helper {
 	return h
 }
 
-// wait returns what else the helper writes, once it has ended without an error.
+// wait waits for the helper to end without an error and returns the rest of its
+// output.
 func (h *helper) wait(t testing.TB) string {
 	t.Helper()
 	report, readErr := io.ReadAll(h.conn)
@@ -95,7 +98,7 @@ func (h *helper) wait(t testing.TB) string {
 	return string(report)
 }
 
-// socketPair is two connected sockets.
+// socketPair returns two connected sockets.
 func socketPair(t testing.TB) (a, b *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -108,7 +111,7 @@ func socketPair(t testing.TB) (a, b *net.UnixConn) {
 	return a, b
 }
 
-// unixConn makes a connection of a socket, which it owns from now on.
+// unixConn makes a connection from a socket and owns the socket afterwards.
 func unixConn(fd int) (*net.UnixConn, error) {
 	file := os.NewFile(uintptr(fd), "socket")
 	defer func() { _ = file.Close() }()
@@ -126,7 +129,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// requireError demands an error whose sentence has all the parts.
+// requireError requires an error whose text contains all parts.
 func requireError(t testing.TB, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
@@ -147,7 +150,7 @@ func openDescriptors(t testing.TB) int {
 	return len(entries)
 }
 
-// duplicate is another descriptor of the same file.
+// duplicate returns another descriptor of the same file.
 func duplicate(t testing.TB, fd int) int {
 	t.Helper()
 	twin, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)

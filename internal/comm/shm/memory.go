@@ -6,14 +6,14 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// headroom is what Reserve leaves to everything else, in bytes: stacks, sockets,
-// page tables, and the error that says what is missing.
+// headroom is the memory that Reserve leaves free, in bytes: for stacks,
+// sockets, page tables, and the error message about missing memory.
 const headroom = 16 << 20
 
-// Reserve reports that a segment of so many bytes for name does not fit into the
-// memory there is, and by which limit. Nothing is set aside: pages of a segment
-// that exceed a limit when they are touched end the process or another, so this
-// is asked first.
+// Reserve returns an error if a segment of this size for name does not fit into
+// the available memory; the error names the limit. Reserve does not set memory
+// aside. Call it before touching pages: if touched pages exceed a limit, the
+// kernel kills this process or another.
 func Reserve(name string, bytes int64) error {
 	left, limit, err := procfs.MemoryLeft(procfs.Here())
 	if err != nil {
@@ -22,9 +22,9 @@ func Reserve(name string, bytes int64) error {
 	return fits(name, bytes, left, limit)
 }
 
-// ReserveTogether is Reserve for several things, such as "the tables of server2 and
-// server3", which need so many bytes together, on the heap or in segments: more than
-// an int64 holds, too.
+// ReserveTogether is Reserve for several things together, on the heap or in
+// segments, such as "the tables of server2 and server3". bytes may exceed an
+// int64.
 func ReserveTogether(things string, bytes float64) error {
 	left, limit, err := procfs.MemoryLeft(procfs.Here())
 	if err != nil {
@@ -38,7 +38,8 @@ func ReserveTogether(things string, bytes float64) error {
 	return nil
 }
 
-// fits reports that a segment for name does not fit into what is left by limit.
+// fits returns an error if a segment for name does not fit into the memory left
+// under limit.
 func fits(name string, bytes, left int64, limit string) error {
 	left = max(0, left-headroom)
 	if bytes > left {
@@ -48,7 +49,7 @@ func fits(name string, bytes, left int64, limit string) error {
 	return nil
 }
 
-// sizeText is a size in the largest binary unit that it reaches.
+// sizeText formats a size in the largest binary unit that gives at least 1.
 func sizeText[T int | int64 | uint64 | float64](bytes T) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	value, unit := float64(bytes), 0

@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxFDs is how many descriptors one message may carry.
+// MaxFDs is the maximum number of descriptors in one message.
 const MaxFDs = 16
 
-// Sender is a Unix socket that descriptors are sent by, such as *net.UnixConn.
+// Sender is a Unix socket that can send descriptors, such as *net.UnixConn.
 type Sender interface {
 	io.Writer
 	WriteMsgUnix(b, oob []byte, to *net.UnixAddr) (n, oobn int, err error)
 }
 
-// SendFDs sends payload, of at least one byte, and with its first byte up to
-// MaxFDs descriptors. The receiver gets duplicates: the caller keeps its own. It
-// obeys the write deadline of c and wraps the error of the connection.
+// SendFDs sends payload, which has at least one byte, together with up to
+// MaxFDs descriptors. The descriptors travel with the first byte. The receiver
+// gets duplicates; the caller keeps its own. SendFDs obeys the write deadline
+// of c and wraps errors of the connection.
 func SendFDs(c Sender, payload []byte, fds ...int) error {
 	if len(payload) == 0 || len(fds) > MaxFDs {
 		return fmt.Errorf("a message of %d bytes cannot carry %d descriptors: it needs a byte and has room for %d",
@@ -41,10 +42,11 @@ func SendFDs(c Sender, payload []byte, fds ...int) error {
 }
 
 // ReceiveFDs fills payload from a message of SendFDs and returns the want
-// descriptors that came with it, closed on exec. The caller owns them. Another
-// count of descriptors, lost ones or a message that ends early are errors, and
-// what came is closed. Nothing may have read ahead from c. It obeys the read
-// deadline of c and wraps the error of the connection.
+// descriptors that came with it, with close-on-exec set. The caller owns them.
+// ReceiveFDs returns an error if the number of descriptors differs, descriptors
+// are lost, or the message ends early; it then closes all received descriptors.
+// No code may have read ahead from c. ReceiveFDs obeys the read deadline of c
+// and wraps errors of the connection.
 func ReceiveFDs(c *net.UnixConn, payload []byte, want int) ([]int, error) {
 	if len(payload) == 0 || want < 0 || want > MaxFDs {
 		return nil, fmt.Errorf(
@@ -62,8 +64,8 @@ func ReceiveFDs(c *net.UnixConn, payload []byte, want int) ([]int, error) {
 	return fds, nil
 }
 
-// receive fills payload and collects descriptors until there are more than want.
-// It returns them beside an error too.
+// receive fills payload and collects descriptors until it has more than want.
+// With an error it also returns the descriptors so far.
 func receive(c *net.UnixConn, payload []byte, want int) (fds []int, err error) {
 	control := make([]byte, unix.CmsgSpace(4*MaxFDs))
 	for got := 0; got < len(payload) && len(fds) <= want; {
@@ -87,7 +89,8 @@ func receive(c *net.UnixConn, payload []byte, want int) (fds []int, err error) {
 	return fds, nil
 }
 
-// rights lists the descriptors in a control message, beside an error too.
+// rights lists the descriptors in a control message. With an error it also
+// returns the descriptors so far.
 func rights(control []byte) (fds []int, err error) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	for _, m := range messages {
@@ -100,7 +103,7 @@ func rights(control []byte) (fds []int, err error) {
 	return fds, err
 }
 
-// CloseFDs closes what ReceiveFDs gave.
+// CloseFDs closes descriptors from ReceiveFDs.
 func CloseFDs(fds []int) {
 	for _, fd := range fds {
 		_ = unix.Close(fd)

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// inode tells files apart.
+// inode identifies the file behind a descriptor.
 func inode(t testing.TB, fd int) uint64 {
 	t.Helper()
 	var stat unix.Stat_t
@@ -102,8 +102,8 @@ func TestReceiveRefuses(t *testing.T) {
 	for i := range many {
 		many[i] = null
 	}
-	// Each case is what the peer writes, piece by piece: bytes and how many
-	// descriptors go with them.
+	// piece is one write of the peer: bytes, and the number of descriptors sent
+	// with them. Each case is a list of pieces.
 	type piece struct {
 		text string
 		fds  int

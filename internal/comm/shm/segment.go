@@ -13,24 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sizeSeals keep a segment's size for good.
+// sizeSeals are the seals that fix a segment's size for good.
 const sizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 
-// Segment is a piece of shared memory that one process owns and its neighbours
-// map.
+// Segment is a region of shared memory. One process owns it, and its peers map
+// it.
 type Segment struct {
 	name    string
 	fd      int
-	size    int    // bytes asked for
+	size    int    // requested size in bytes
 	mapping []byte // whole pages
-	reading []byte // the same pages once more, for reading alone; nil until ReadOnly
+	reading []byte // a second, read-only mapping of the same pages; nil until ReadOnly
 	closing sync.Once
 }
 
 // New makes a segment of size bytes, all zero, whose size is sealed. The name
-// shows in /proc/PID/maps and in errors. With touch set, it first compares with
-// the memory there is, see Reserve, and then touches every page, so that no page
-// fault happens later; without, pages come into being at their first use.
+// appears in /proc/PID/maps and in errors. With touch set, New first compares
+// the size with the available memory (see Reserve) and then touches every page,
+// so that no page fault happens later. Otherwise pages are allocated at their
+// first use.
 func New(name string, size int, touch bool) (*Segment, error) {
 	length, err := wholePages(name, size)
 	if err != nil {
@@ -52,11 +53,12 @@ func New(name string, size int, touch bool) (*Segment, error) {
 	return mapped(name, fd, size, length, false, touch)
 }
 
-// Open maps the segment of size bytes behind fd, which it owns from now on: fd
-// is closed with the segment, or at once if there is an error. It refuses what is
-// not memory sealed against shrinking and growing, and any other size. With
-// readOnly set, writing to its bytes ends the process. With prefault set, all its
-// pages are mapped now, so that no page fault happens later.
+// Open maps the segment of size bytes behind fd and owns fd afterwards: it
+// closes fd with the segment, or at once after an error. Open refuses memory
+// that is not sealed against shrinking and growing, and memory of any other
+// size. With readOnly set, writing to the segment's bytes kills the process.
+// With prefault set, Open maps all pages now, so that no page fault happens
+// later.
 func Open(fd int, size int, readOnly, prefault bool) (*Segment, error) {
 	name := nameOf(fd)
 	length, err := wholePages(name, size)
@@ -70,12 +72,13 @@ func Open(fd int, size int, readOnly, prefault bool) (*Segment, error) {
 	return mapped(name, fd, size, length, readOnly, prefault)
 }
 
-// Bytes is the memory of the segment, size bytes. Nothing may use it once the
-// segment is closed.
+// Bytes returns the memory of the segment, size bytes. Nothing may use it once
+// the segment is closed.
 func (s *Segment) Bytes() []byte { return s.mapping[:s.size:s.size] }
 
-// ReadOnly is the memory of the segment as its owner hands it to those who must not
-// write: writing there ends the process, while Bytes stays writable. It may be called once.
+// ReadOnly returns a second mapping of the segment, which the owner passes to
+// code that must not write. Writing there kills the process; Bytes stays
+// writable. Call ReadOnly at most once.
 func (s *Segment) ReadOnly() ([]byte, error) {
 	var err error
 	if s.reading, err = unix.Mmap(s.fd, 0, len(s.mapping), unix.PROT_READ, unix.MAP_SHARED); err != nil {
@@ -85,12 +88,12 @@ func (s *Segment) ReadOnly() ([]byte, error) {
 	return s.reading[:s.size:s.size], nil
 }
 
-// FD is the descriptor to pass on. It stays the segment's.
+// FD returns the descriptor to pass on. The segment still owns it.
 func (s *Segment) FD() int { return s.fd }
 
-// SealWriting forbids, for good, to write the segment through any mapping but
-// those that exist already. The owner calls it once it has written what
-// neighbours are to read, before it passes the descriptor on. Linux 5.1 and later.
+// SealWriting forbids writing to the segment for good, except through existing
+// mappings. The owner calls it after writing the data for its peers and before
+// passing the descriptor on. SealWriting needs Linux 5.1 or later.
 func (s *Segment) SealWriting() error {
 	if _, err := unix.FcntlInt(uintptr(s.fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE); err != nil {
 		return fmt.Errorf("segment %q cannot be sealed against writing: %w", s.name, err)
@@ -98,7 +101,7 @@ func (s *Segment) SealWriting() error {
 	return nil
 }
 
-// ReadOnlySealed tells whether the segment is sealed against writing.
+// ReadOnlySealed reports whether the segment is sealed against writing.
 func (s *Segment) ReadOnlySealed() bool {
 	seals, err := unix.FcntlInt(uintptr(s.fd), unix.F_GET_SEALS, 0)
 	return err == nil && seals&(unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_WRITE) != 0
@@ -116,7 +119,7 @@ func (s *Segment) Close() error {
 	return err
 }
 
-// wholePages is size rounded up to whole pages.
+// wholePages rounds size up to whole pages.
 func wholePages(name string, size int) (int, error) {
 	page := os.Getpagesize()
 	if size <= 0 || size > math.MaxInt-page {
@@ -126,8 +129,8 @@ func wholePages(name string, size int) (int, error) {
 	return (size + page - 1) / page * page, nil
 }
 
-// memoryFile makes an empty memfd that can be sealed and, from Linux 6.3 on,
-// never be executed.
+// memoryFile makes an empty memfd that can be sealed. From Linux 6.3 on, the
+// memfd can never be executed.
 func memoryFile(name string) (int, error) {
 	flags := unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
@@ -140,7 +143,7 @@ func memoryFile(name string) (int, error) {
 	return fd, nil
 }
 
-// fix sets the size of an empty file once and for all.
+// fix sets the size of an empty file for good.
 func fix(fd, length int) error {
 	if err := unix.Ftruncate(fd, int64(length)); err != nil {
 		return err
@@ -149,7 +152,7 @@ func fix(fd, length int) error {
 	return err
 }
 
-// check reports what keeps the file behind fd from being a segment of length
+// check returns an error if the file behind fd cannot be a segment of length
 // bytes.
 func check(name string, fd, length int) error {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
@@ -171,7 +174,7 @@ func check(name string, fd, length int) error {
 	return nil
 }
 
-// mapped is the segment behind fd, which it closes if there is an error.
+// mapped maps the segment behind fd. After an error it closes fd.
 func mapped(name string, fd, size, length int, readOnly, touch bool) (*Segment, error) {
 	protection, advice := unix.PROT_READ|unix.PROT_WRITE, unix.MADV_POPULATE_WRITE
 	if readOnly {
@@ -193,8 +196,8 @@ func mapped(name string, fd, size, length int, readOnly, touch bool) (*Segment, 
 	return s, nil
 }
 
-// Prefault maps the pages on which at lies, bytes of a segment that may be written, so
-// that no page fault happens there later.
+// Prefault maps the pages of at, so that no page fault happens there later. at
+// must be writable bytes of a segment.
 func Prefault(at []byte) error {
 	if len(at) == 0 {
 		return nil
@@ -208,7 +211,7 @@ func Prefault(at []byte) error {
 	return nil
 }
 
-// populate fills the page tables of a mapping by the given advice.
+// populate fills the page tables of a mapping, with the given madvise advice.
 func populate(mapping []byte, advice int) error {
 	err := unix.Madvise(mapping, advice)
 	for errors.Is(err, unix.EINTR) {
@@ -217,16 +220,17 @@ func populate(mapping []byte, advice int) error {
 	if !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	// Before Linux 5.14. A load does for shared memory what a store does: it makes
-	// the page, and maps it writable where the mapping is. It is atomic because a
-	// neighbour may write meanwhile, and so that it is not optimised away.
+	// Before Linux 5.14 populate loads a word of each page. For shared memory a
+	// load has the effect of a store: it allocates the page, and maps it
+	// writable if the mapping is writable. The load is atomic because a peer
+	// may write meanwhile, and because the compiler must not remove it.
 	for at := 0; at < len(mapping); at += os.Getpagesize() {
 		(*atomic.Uint32)(unsafe.Pointer(&mapping[at])).Load()
 	}
 	return nil
 }
 
-// nameOf is the name that the maker of the memfd gave it, or whatever else fd is.
+// nameOf returns the memfd's name, or a description of fd if it is no memfd.
 func nameOf(fd int) string {
 	target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {
@@ -235,8 +239,8 @@ func nameOf(fd int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(target, "/memfd:"), " (deleted)")
 }
 
-// mappingLimit completes the sentence on a mapping that failed by the limit that
-// is the likely cause.
+// mappingLimit returns a suffix for the error of a failed mapping. The suffix
+// names the limit that is the likely cause.
 func mappingLimit(err error) string {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.ENOMEM) || unix.Getrlimit(unix.RLIMIT_AS, &limit) != nil ||
@@ -246,7 +250,8 @@ func mappingLimit(err error) string {
 	return fmt.Sprintf(": the address space limit (RLIMIT_AS) is %s", sizeText(limit.Cur))
 }
 
-// descriptorLimit does the same for a descriptor that could not be had.
+// descriptorLimit returns a suffix for the error of a descriptor that could not
+// be opened. The suffix names the limit that is the likely cause.
 func descriptorLimit(err error) string {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// newSegment makes a segment that is closed at the end of the test.
+// newSegment makes a segment and closes it at the end of the test.
 func newSegment(t testing.TB, size int) *Segment {
 	t.Helper()
 	s, err := New("trainer0", size, true)
@@ -171,7 +171,7 @@ func TestSealWriting(t *testing.T) {
 	if !s.ReadOnlySealed() {
 		t.Errorf("a segment that was sealed against writing is not")
 	}
-	s.Bytes()[7] = 42 // the owner's mapping stays
+	s.Bytes()[7] = 42 // existing mappings stay writable
 
 	reader, err := Open(duplicate(t, s.FD()), 100, true, true)
 	must(t, err)
@@ -195,7 +195,8 @@ func TestCloseTwice(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What a helper does not close, the kernel must: that is the point of a memfd.
+// The kernel must free everything that a helper does not close; this is the
+// reason for using a memfd.
 func TestSegmentBetweenProcesses(t *testing.T) {
 	s := newSegment(t, 1<<20)
 	s.Bytes()[1<<20-1] = 17
@@ -235,7 +236,7 @@ func helpOpenAndAnswer(c *net.UnixConn) error {
 	return errors.Join(own.SealWriting(), SendFDs(c, []byte("answer"), own.FD()))
 }
 
-// footprint is what a process holds of the kernel.
+// footprint counts the kernel resources of a process.
 type footprint struct{ descriptors, maps, residentKiB int }
 
 func readFootprint(t *testing.T) footprint {
@@ -272,8 +273,8 @@ func TestNothingIsLeftOfManySegments(t *testing.T) {
 		round()
 	}
 	after := readFootprint(t)
-	// Go's own heap may take a few more maps and pages. What leaked would be 100
-	// descriptors, 100 maps or 200 MiB at least.
+	// Go's own heap may add a few maps and pages. A leak would add at least 100
+	// descriptors, 100 maps or 200 MiB.
 	if after.descriptors != before.descriptors || after.maps > before.maps+20 ||
 		after.residentKiB > before.residentKiB+100<<10 {
 		t.Errorf("100 segments were made and closed: %+v before, %+v after", before, after)

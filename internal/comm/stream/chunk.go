@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// chunksOf is how many frames a gradient of spec travels as: a dense one as one per
-// chunk, a sparse one as one.
+// chunksOf is the number of frames of a gradient of spec. A dense gradient has
+// one frame per chunk, a sparse gradient one frame.
 func chunksOf(spec *tensor.BucketSpec) int {
 	if spec.Sparse {
 		return 1
@@ -17,7 +17,8 @@ func chunksOf(spec *tensor.BucketSpec) int {
 	return comm.Chunks(spec.Elements)
 }
 
-// chunkOf is the part of g that travels as frame k: all of a sparse gradient.
+// chunkOf is the part of g that travels as frame k. For a sparse gradient it is
+// the whole gradient.
 func chunkOf(g *tensor.Gradient, k int) tensor.Gradient {
 	if g.Sparse() {
 		return *g
@@ -27,7 +28,7 @@ func chunkOf(g *tensor.Gradient, k int) tensor.Gradient {
 	return tensor.Gradient{Values: g.Values[first:last:last]}
 }
 
-// chunkHeader starts the frame of chunk k, which is g.
+// chunkHeader makes the header of a frame with chunk k, where g is the chunk.
 func chunkHeader(op wire.Op, batch int64, bucket, k int, g *tensor.Gradient) wire.Header {
 	return wire.Header{
 		Op: op, Batch: batch, Bucket: int32(bucket), // #nosec G115 -- far fewer than 2^31
@@ -35,9 +36,10 @@ func chunkHeader(op wire.Op, batch int64, bucket, k int, g *tensor.Gradient) wir
 	}
 }
 
-// readGradient reads the payload that h announces into g: a dense gradient, or a
-// chunk of one, whose size must be that of g; a sparse one whose storage was made
-// for spec. Errors of the connection are passed on as they are.
+// readGradient reads the payload of h into g. If g is dense, it is a gradient
+// or a chunk, and the payload must have its size. If g is sparse, its storage
+// must be sized for spec. readGradient returns errors of the connection
+// unchanged.
 func readGradient(c *wire.Conn, h *wire.Header, spec *tensor.BucketSpec, g *tensor.Gradient) error {
 	if spec.Sparse {
 		if err := g.SetRows(int(h.Rows)); err != nil {

@@ -9,49 +9,50 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// circle carries operations round a ring. The starter is the ring's own goroutine, or the group of a
-// host that a Relay joins to others. One operation runs at a time.
+// circle carries operations round a ring, one at a time. A ring's own goroutine
+// starts the operations; for a Relay, the host's group starts them.
 type circle struct {
 	self           string
 	timeout        time.Duration
 	position, size int
 	next, prev     *wire.Conn
-	// members are the positions that each member of the circle stands for: itself alone, unless
-	// the circle is a Relay's. total is their number.
+	// members lists the group positions that each member of the circle
+	// represents. That is only the member itself, except in a Relay. total is
+	// the number of positions.
 	members [][]int
 	total   int
 
-	outbox chan ringFrame // to the sender; has room for every frame of a task
+	outbox chan ringFrame // queue of the sender; has room for all frames of a task
 	unsent sync.WaitGroup // frames in the outbox, or being sent
-	broken error          // of a frame from the outbox; the sender's while there are some
-	handed bool           // a frame of this task went to the outbox
-	failed error          // of a frame of this task
+	broken error          // error of a frame from the outbox; only the sender touches it while unsent is not 0
+	handed bool           // at least one frame of this task went to the outbox
+	failed error          // error of sending a frame of this task
 
-	block  []float32         // what a step of reduce-scatter receives
-	rooms  [2][]float32      // of an all-to-all; made for the first one
-	parts  []tensor.Gradient // the sparse gradient of every member
+	block  []float32         // received values in a step of reduce-scatter
+	rooms  [2][]float32      // buffers for all-to-all; allocated at the first one
+	parts  []tensor.Gradient // sparse gradients of all members
 	merger *tensor.RowMerger
 }
 
-// task is an operation on its way.
+// task is an operation in progress.
 type task struct {
 	op       *op.Reduction
-	kind     wire.Op // of its first frame
+	kind     wire.Op // operation of its first frame
 	root     int
-	gradient *tensor.Gradient // nil of a barrier
-	cut      cut              // of a dense one that goes round in laps
+	gradient *tensor.Gradient // nil for a barrier
+	cut      cut              // for a dense operation that runs as a lap
 	stage    op.Stage
-	begun    bool // its first frames are posted
+	begun    bool // its first frames were posted
 }
 
-// alone is the stage of a member that stands for itself.
+// alone is the stage of a member that represents only itself.
 type alone struct{ *tensor.Gradient }
 
 func (alone) Prepare(op.Span)        {}
 func (alone) Finish(op.Span)         {}
 func (a alone) Values(int) []float32 { return a.Gradient.Values }
 
-// init joins members that stand for themselves.
+// init joins members that represent only themselves.
 func (r *circle) init(members wire.Links, position int) {
 	size := len(members.Conns)
 	*r = circle{
@@ -64,18 +65,19 @@ func (r *circle) init(members wire.Links, position int) {
 	}
 }
 
-// reserve allocates what the largest buckets of either form need, which are cut so.
+// reserve allocates memory for the largest dense and sparse buckets, with these
+// cuts.
 func (r *circle) reserve(specs []tensor.BucketSpec, cuts ...[]*cut) {
 	var block, rows, values int
-	frames := r.size // of a sparse all-reduce
+	frames := r.size // for a sparse all-reduce
 	for i := range specs {
 		elements := specs[i].Elements
 		if specs[i].Sparse {
 			elements = specs[i].Capacity * specs[i].Width
 			rows, values = max(rows, specs[i].Capacity), max(values, elements)
 		}
-		frames = max(frames, 1+blocks(elements)) // of a broadcast
-		for _, by := range r.members {           // what one sends at a time in an all-to-all
+		frames = max(frames, 1+blocks(elements)) // for a broadcast
+		for _, by := range r.members {           // for one step of an all-to-all
 			frames = max(frames, blocks(len(by)*(r.total-len(by))*(elements/r.total)))
 		}
 	}
@@ -98,10 +100,12 @@ func (r *circle) hangUp() {
 	_ = r.prev.Close()
 }
 
-// begin posts what a member sends before it has received anything, where that is its shard of a lap.
-// No other task is under way.
+// begin sets the task's deadlines. If the task is a lap, it also posts the
+// frames that a member sends before it receives anything. No other task may be
+// in progress.
 func (r *circle) begin(t *task) {
-	// They fail only on a closed connection, and then the steps fail too.
+	// These calls fail only on a closed connection, and then the steps fail
+	// too.
 	_ = r.next.SetWriteDeadline(t.op.Deadline)
 	_ = r.prev.SetReadDeadline(t.op.Deadline)
 	if l, ok := r.lapOf(t); ok {
@@ -110,7 +114,7 @@ func (r *circle) begin(t *task) {
 	t.begun = true
 }
 
-// perform runs one operation.
+// perform runs one task to its end.
 func (r *circle) perform(t *task) error {
 	if !t.begun {
 		r.begin(t)
@@ -127,7 +131,7 @@ func (r *circle) perform(t *task) error {
 	return err
 }
 
-// runOther runs what is no lap.
+// runOther runs a task that is not a lap.
 func (r *circle) runOther(t *task) error {
 	switch t.kind {
 	case wire.OpBarrier:

@@ -35,7 +35,7 @@ func TestPushPullDeadlineNamesTheServer(t *testing.T) {
 	})
 }
 
-// vast is more than sockets and gRPC hold on the way: 64 MiB.
+// vast is larger than all buffers of sockets and gRPC: 64 MiB.
 var vast = commtest.DenseSpec(0, 16<<20)
 
 func TestBlockedPushEndsAtTheDeadline(t *testing.T) {
@@ -52,8 +52,8 @@ func TestBlockedPushEndsAtTheDeadline(t *testing.T) {
 	})
 }
 
-// push sends the first chunks of a push as a trainer would, which then does not
-// care for the answer.
+// sendPush sends the first chunks of a push, as a trainer would, and ignores
+// the answer.
 func sendPush(t commtest.TB, c *wire.Conn, batch int64, b *tensor.Bucket, chunks int) {
 	t.Helper()
 	for k := range chunks {
@@ -112,7 +112,7 @@ func TestDeathOfThePeer(t *testing.T) {
 		f := s.links[0].PushPull(0, tensor.NewBucket(specs[0]))
 		<-arrived
 		start := time.Now()
-		_ = s.links[1].conn.Close() // trainer1 dies without a goodbye
+		_ = s.links[1].conn.Close() // trainer1 dies without an orderly end
 		var peer *comm.PeerError
 		if err := <-s.served; !errors.As(err, &peer) || peer.Peer != "trainer1" {
 			t.Fatalf("the server ended with %v", err)
@@ -130,8 +130,8 @@ func TestDeathOfThePeer(t *testing.T) {
 	})
 }
 
-// TestDeathInTheMiddle cuts the connection in the middle of a push and of an
-// answer.
+// TestDeathInTheMiddle cuts the connection in the middle of a push, and in the
+// middle of an answer.
 func TestDeathInTheMiddle(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3*comm.ChunkElements)
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
@@ -139,7 +139,7 @@ func TestDeathInTheMiddle(t *testing.T) {
 		p := heapPort(wire.Links{Self: "server9", Conns: []*wire.Conn{far}, Timeout: linktest.Patience},
 			[]tensor.BucketSpec{spec}, false)
 		served := make(chan error, 1)
-		go func() { served <- p.Serve(func(*comm.Arrival) error { return nil }) }() // a socket need not hold two chunks
+		go func() { served <- p.Serve(func(*comm.Arrival) error { return nil }) }() // a socket may not hold two chunks
 		sendPush(t, near, 7, tensor.NewBucket(spec), 2)
 		commtest.Must(t, near.Close())
 		var peer *comm.PeerError
@@ -167,7 +167,8 @@ func TestDeathInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatStopsHalfWayEndsAtTheDeadline has a server that is stopped.
+// TestAnAnswerThatStopsHalfWayEndsAtTheDeadline stops the server in the middle
+// of an answer.
 func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 	spec := commtest.DenseSpec(0, 2*comm.ChunkElements)
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
@@ -183,7 +184,8 @@ func TestAnAnswerThatStopsHalfWayEndsAtTheDeadline(t *testing.T) {
 	})
 }
 
-// TestLinksLeaveNothingBehind opens and closes links and counts what is left.
+// TestLinksLeaveNothingBehind opens and closes links and counts the remaining
+// descriptors and goroutines.
 func TestLinksLeaveNothingBehind(t *testing.T) {
 	spec := commtest.DenseSpec(0, 1000)
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
@@ -205,7 +207,7 @@ func TestLinksLeaveNothingBehind(t *testing.T) {
 			commtest.Must(t, <-served)
 			commtest.Must(t, port.Close())
 		}
-		for i := range 5 { // gRPC and the runtime keep some for themselves
+		for i := range 5 { // gRPC and the runtime keep some resources
 			join(i)
 		}
 		descriptors, goroutines := held(t)
@@ -213,7 +215,7 @@ func TestLinksLeaveNothingBehind(t *testing.T) {
 			join(5 + i)
 		}
 		var d, g int
-		for range 50 { // what ends has a moment to do so
+		for range 50 { // goroutines get a moment to end
 			if d, g = held(t); d <= descriptors && g <= goroutines {
 				return
 			}
@@ -224,7 +226,7 @@ func TestLinksLeaveNothingBehind(t *testing.T) {
 	})
 }
 
-// held is what the process holds now.
+// held counts the descriptors and goroutines of the process.
 func held(t commtest.TB) (descriptors, goroutines int) {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")

@@ -17,9 +17,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// The fuzz targets are peers. FuzzListener sends arbitrary bytes; the others send a
-// few good frames, then one whose fields and payload are arbitrary but whose number
-// is right, then arbitrary bytes.
+// The fuzz targets act as peers. FuzzListener sends arbitrary bytes. The other
+// targets send a few good frames, then one with the right sequence number but
+// arbitrary fields and payload, then arbitrary bytes.
 
 var (
 	fuzzSpecs = []tensor.BucketSpec{commtest.DenseSpec(0, 4), commtest.SparseSpec(1, 10, 2, 3),

@@ -1,5 +1,5 @@
-// Package stream makes links of frames, over whatever network: a header and a payload that
-// goes from the kernel straight into place.
+// Package stream makes links that exchange frames over any network. A frame is
+// a header and a payload, which the kernel copies directly to its destination.
 package stream
 
 import (
@@ -13,34 +13,35 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// link is the trainer's side of a push/pull link over a Conn: one
-// goroutine sends pushes in the order of the calls, one reads answers, in
-// whatever order they come, straight into the gradients they replace.
+// link is a trainer's side of a push/pull link over a Conn. One goroutine sends
+// pushes in the order of the calls. Another goroutine reads answers, in any
+// order, directly into the gradients that they replace.
 //
-// A dense push travels as one frame per chunk, one after the other, and the
-// server may answer a chunk while the next ones are still under way. A sparse one
-// is one frame. A push of n chunks and its answer cost 2n frames: HeaderSize
-// bytes each, and 4 bytes per element and way, or per row and way 4 bytes and
-// 4*Width.
+// A dense push travels as one frame per chunk. The server may answer a chunk
+// while later chunks are still in transit. A sparse push is one frame. A push
+// of n chunks and its answer cost 2n frames of HeaderSize bytes each. Each way
+// also carries 4 bytes per element of a dense gradient, or 4 + 4*Width bytes
+// per row of a sparse gradient.
 type link struct {
 	op.Buckets
 	conn       *wire.Conn
 	pushes     []*push // by bucket index
 	queue      chan *push
-	armed      time.Time // the read deadline in force; guarded by Mu
+	armed      time.Time // current read deadline; guarded by Mu
 	quit       chan struct{}
 	stop       func() // closes quit
 	senderDone chan struct{}
 	done       chan struct{}
 }
 
-// push is the pushes of one bucket, one after the other. The link's Mu guards it.
+// push handles the pushes of one bucket, one after the other. The link's Mu
+// guards it.
 type push struct {
 	*op.Reduction
-	stage    op.Stage // of a trainer that pushes for others too; nil otherwise
-	sent     int      // chunks sent or being sent: the server cannot have answered others
+	stage    op.Stage // set for a trainer that also pushes for others; else nil
+	sent     int      // chunks sent or being sent; only they can have answers
 	answered []bool   // by chunk
-	left     int      // chunks not yet answered
+	left     int      // number of chunks without an answer
 }
 
 func (p *push) reset() {
@@ -56,8 +57,8 @@ func (p *push) span(k int) op.Span {
 
 var _ comm.ServerLink = (*link)(nil)
 
-// newLink starts a link that carries the given buckets over conn, which
-// it owns from now on. Each push must be answered within timeout.
+// newLink starts a link over conn, which it then owns, for the given buckets.
+// The server must answer each push within timeout.
 func newLink(conn *wire.Conn, buckets []tensor.BucketSpec, timeout time.Duration) *link {
 	l := &link{
 		conn:       conn,
@@ -78,8 +79,8 @@ func newLink(conn *wire.Conn, buckets []tensor.BucketSpec, timeout time.Duration
 	return l
 }
 
-// PushPull implements PushPuller. The future's error is a *WaitError at the
-// deadline and a *PeerError if the server is gone; either ends the link.
+// PushPull implements comm.PushPuller. The future's error is a *WaitError at
+// the deadline and a *PeerError if the server is gone; either ends the link.
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	r, err := l.Begin(batch, b)
 	if err != nil {
@@ -88,17 +89,17 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	return l.start(r, nil)
 }
 
-// start sends a push that is pending, from its stage if it has one.
+// start queues a pending push. If stage is not nil, it prepares each chunk.
 func (l *link) start(r *op.Reduction, stage op.Stage) *comm.Future {
 	p := l.pushes[r.Spec.Index]
 	p.stage = stage
 	l.arm()
-	l.queue <- p // has room: each bucket is in it once at most
+	l.queue <- p // never blocks: each bucket is queued at most once
 	return r.Future()
 }
 
-// Close ends the link and waits for its goroutines. With pushes unanswered,
-// which then fail, that is no orderly end and the server sees a lost link.
+// Close ends the link and waits for its goroutines. If pushes are unanswered,
+// they fail and the server sees a lost link.
 func (l *link) Close() error {
 	orderly := l.Retire()
 	if !orderly {
@@ -111,17 +112,17 @@ func (l *link) Close() error {
 	return err
 }
 
-// arm sets the read deadline to the earliest pending push's.
+// arm sets the read deadline to the earliest deadline of the pending pushes.
 func (l *link) arm() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	if deadline := l.Earliest(); !deadline.Equal(l.armed) {
 		l.armed = deadline
-		_ = l.conn.SetReadDeadline(deadline) // fails only once closed, and then reads fail too
+		_ = l.conn.SetReadDeadline(deadline) // fails only on a closed connection, whose reads fail too
 	}
 }
 
-// send runs until Close or the first error.
+// send sends queued pushes until Close or the first error.
 func (l *link) send() {
 	defer close(l.senderDone)
 	for {
@@ -156,8 +157,9 @@ func (l *link) push(p *push) error {
 	return nil
 }
 
-// chunkToSend notes that chunk k of p goes out and returns it. It is a copy: a server
-// that answers before it has the whole push must not pull it away.
+// chunkToSend marks chunk k of p as sent and returns it. The result is a copy
+// of the slice header, so a server that answers too early cannot change it
+// during the send.
 func (l *link) chunkToSend(p *push, k int) tensor.Gradient {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -165,7 +167,8 @@ func (l *link) chunkToSend(p *push, k int) tensor.Gradient {
 	return chunkOf(p.Gradient, k)
 }
 
-// readAnswers has read take each frame of a server until one fails, which ends the link.
+// readAnswers passes each frame of a server to read until an error, which ends
+// the link.
 func readAnswers(conn *wire.Conn, life *op.Life, read func(*wire.Header) error) {
 	var h wire.Header
 	for {
@@ -183,8 +186,8 @@ func readAnswers(conn *wire.Conn, life *op.Life, read func(*wire.Header) error) 
 func (l *link) receive() {
 	defer close(l.done)
 	readAnswers(l.conn, &l.Life, l.readAnswer)
-	// The sender may still read a gradient, so it ends before their owners
-	// learn that they have them back.
+	// The sender may still be reading a gradient. The sender must end before
+	// the gradients' owners learn that they own them again.
 	l.stop()
 	_ = l.conn.Close()
 	<-l.senderDone
@@ -217,8 +220,8 @@ func (l *link) readAnswer(h *wire.Header) error {
 	return nil
 }
 
-// claim notes that the chunk that h announces is answered now. It is false if that was not
-// sent, or is answered.
+// claim marks the chunk that h announces as answered. claim returns false if
+// the chunk was not sent or already has an answer.
 func (l *link) claim(p *push, h *wire.Header) bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -231,7 +234,8 @@ func (l *link) claim(p *push, h *wire.Header) bool {
 	return true
 }
 
-// pulled notes that a chunk of p has its answer and says whether it was the last.
+// pulled records that a chunk of p has its answer, and reports whether it was
+// the last chunk.
 func (l *link) pulled(p *push) bool {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

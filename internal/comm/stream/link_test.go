@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// star is a server with its trainers' links.
+// star is a server and the links of its trainers.
 type star struct {
 	links  []*link
 	port   *port
@@ -72,7 +72,8 @@ func TestPushPullAveragesChunks(t *testing.T) {
 	})
 }
 
-// checkAverages has trainers push buckets that fill makes, and leave in order.
+// checkAverages makes trainers push buckets from fill, checks the averages, and
+// closes the links in order.
 func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, fill func(b *tensor.Bucket),
 	specs ...tensor.BucketSpec) {
 	t.Helper()
@@ -88,7 +89,8 @@ func checkAverages(t commtest.TB, n *wire.Network, trainers int, chunked bool, f
 	commtest.Must(t, <-s.served)
 }
 
-// Pushes come chunk by chunk, but whole where trainers on the server's host are more than the cores serve at once.
+// Pushes come chunk by chunk. Pushes come whole if the server's host has more
+// trainers than its cores can serve at once.
 func TestPushesComeWhole(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		onHost := n.Name() != "grpc" && !linktest.Secured(n)
@@ -121,8 +123,8 @@ func TestPushesComeWhole(t *testing.T) {
 	})
 }
 
-// TestChunksAreAnsweredOneByOne has a trainer that sends the second chunk only
-// when the first one is answered.
+// TestChunksAreAnsweredOneByOne has a trainer that sends its second chunk only
+// after the answer to the first.
 func TestChunksAreAnsweredOneByOne(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		spec := commtest.DenseSpec(0, comm.ChunkElements+3)
@@ -171,8 +173,8 @@ func TestChunksAreAnsweredOneByOne(t *testing.T) {
 	})
 }
 
-// TestPushingAgainAtOnce pushes as soon as the answer is there, which is often
-// before Answer has returned.
+// TestPushingAgainAtOnce pushes as soon as an answer has arrived, which is
+// often before Answer returns.
 func TestPushingAgainAtOnce(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		for _, chunked := range []bool{false, true} {

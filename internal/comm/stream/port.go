@@ -12,38 +12,38 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// port is the server's side of the push/pull links of its trainers. The
-// costs are in the comment of link.
+// port is the server's side of its trainers' push/pull links. The comment of
+// link has the costs.
 type port struct {
 	op.Port
 	stores [][]*comm.Store // by trainer
 	slots  [][]*pushSlot   // by trainer, then bucket index
 }
 
-// pushSlot is where one trainer's pushes of one bucket arrive.
+// pushSlot receives one trainer's pushes of one bucket.
 type pushSlot struct {
 	spec   tensor.BucketSpec
-	chunks int // frames of a push
-	// arrivals is what the port hands over for a push: its chunks, or one for
-	// all of them.
+	chunks int // frames per push
+	// arrivals are the parts of a push that the port hands over: its chunks, or
+	// one part for the whole push.
 	arrivals   []pushArrival
-	unanswered atomic.Int32 // chunks of the last push whose answer was not sent
+	unanswered atomic.Int32 // chunks of the last push whose answer was not sent yet
 }
 
-// pushArrival is an Arrival and what the port knows of it.
+// pushArrival is an Arrival with the port's state for it.
 type pushArrival struct {
 	comm.Arrival
 	port    *port
 	slot    *pushSlot
-	pending atomic.Bool // handed over and not yet answered
+	pending atomic.Bool // handed over but not answered
 }
 
-// newPort makes the port of a server, with a store for the pushes of each trainer that it has a connection
-// to; nil for others. With chunked set it hands over the chunks of a
-// dense push one by one as they arrive, and each answer is sent at once, so that
-// push, reduction and answer of a bucket overlap. Once a push has begun, each of
-// its chunks must follow within timeout, and an answer must be accepted by its
-// trainer within timeout.
+// newPort makes a server's port. stores has a store for each trainer with a
+// connection, and nil for others. With chunked set, the port hands over the
+// chunks of a dense push as they arrive and sends each answer at once, so push,
+// reduction and answer of a bucket overlap. Once a push has begun, each further
+// chunk must follow within timeout. A trainer must accept an answer within
+// timeout.
 func newPort(trainers wire.Links, stores []*comm.Store, specs []tensor.BucketSpec, chunked bool) *port {
 	p := &port{Port: op.Port{Links: trainers}}
 	for trainer, store := range stores {
@@ -82,16 +82,17 @@ func (p *port) prepare(slot *pushSlot, trainer int, g *tensor.Gradient, chunked 
 	}
 }
 
-// Stores implements Port.
+// Stores implements comm.Port.
 func (p *port) Stores(trainer int) []*comm.Store { return p.stores[trainer] }
 
-// Serve implements Port. It calls handle on a goroutine of the trainer that
-// pushed, so handle runs for several trainers at once and delays only its own.
+// Serve implements comm.Port. Each trainer has a goroutine that calls handle,
+// so handle runs for several trainers at once and delays only its own trainer.
 func (p *port) Serve(handle func(*comm.Arrival) error) error {
 	return readAll(&p.Port, func(trainer int) error { return p.read(trainer, handle) })
 }
 
-// readAll calls read for every trainer of a port at once, until all have returned.
+// readAll calls read for every trainer of a port at once and waits until all
+// calls have returned.
 func readAll(p *op.Port, read func(trainer int) error) error {
 	return p.Run(func() {
 		var readers sync.WaitGroup
@@ -109,13 +110,13 @@ func readAll(p *op.Port, read func(trainer int) error) error {
 	})
 }
 
-// Close implements Port.
+// Close implements comm.Port.
 func (p *port) Close() error {
 	_, err := p.Shut()
 	return err
 }
 
-// read receives the pushes of one trainer until its goodbye.
+// read receives the pushes of one trainer until the trainer ends its link.
 func (p *port) read(trainer int, handle func(*comm.Arrival) error) error {
 	c := p.Conns[trainer]
 	var h wire.Header
@@ -143,13 +144,13 @@ func (p *port) read(trainer int, handle func(*comm.Arrival) error) error {
 	}
 }
 
-// receive reads the push that h starts and hands it over.
+// receive reads the push that starts with h and hands it over.
 func (p *port) receive(c *wire.Conn, slot *pushSlot, h *wire.Header, handle func(*comm.Arrival) error) error {
 	batch := h.Batch
 	bounded := slot.chunks > 1 || !c.Buffered(h.Payload)
 	for k := range slot.chunks {
 		if bounded {
-			_ = c.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only once closed, and then reads fail too
+			_ = c.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only on a closed connection, whose reads fail too
 		}
 		a := &slot.arrivals[min(k, len(slot.arrivals)-1)]
 		if err := p.readChunk(c, a, h, batch, k); err != nil {
@@ -170,8 +171,8 @@ func (p *port) receive(c *wire.Conn, slot *pushSlot, h *wire.Header, handle func
 	return nil
 }
 
-// readChunk reads chunk k of a push of this batch into its part of a. The header
-// of the first one is read already.
+// readChunk reads chunk k of a push into its part of a. For the first chunk,
+// the caller has already read the header.
 func (p *port) readChunk(c *wire.Conn, a *pushArrival, h *wire.Header, batch int64, k int) error {
 	if k > 0 {
 		if err := c.NextHeader(h); err != nil {
@@ -190,7 +191,7 @@ func (p *port) readChunk(c *wire.Conn, a *pushArrival, h *wire.Header, batch int
 	return readGradient(c, h, spec, &part)
 }
 
-// answer sends g frame by frame.
+// answer sends g, frame by frame.
 func (a *pushArrival) answer(g *tensor.Gradient) error {
 	p, slot := a.port, a.slot
 	c := p.Conns[a.Trainer]
@@ -209,8 +210,8 @@ func (a *pushArrival) answer(g *tensor.Gradient) error {
 	for k := first; k < last; k++ {
 		part := chunkOf(g, k-first)
 		h := chunkHeader(wire.OpAnswer, batch, spec.Index, k, &part)
-		// Released before it is sent: the trainer's next push may be here before
-		// the send returns.
+		// Count the answer before the send: the trainer's next push may arrive
+		// before the send returns.
 		slot.unanswered.Add(-1)
 		if err := c.PostBy(deadline, &h, tensor.Int32Bytes(part.Rows), tensor.Float32Bytes(part.Values)); err != nil {
 			err = c.ExplainSend(err, "the answer to "+op.Describe(batch, spec.Index), int64(p.Timeout))

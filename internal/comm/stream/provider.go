@@ -13,9 +13,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Provider makes links of frames, over whatever network.
+// Provider makes links that exchange frames over any network.
 type Provider struct {
-	// Allocate makes their stores; nil: on the heap.
+	// Allocate makes the stores; if nil, they are on the heap.
 	Allocate provider.Allocate
 }
 
@@ -25,7 +25,7 @@ func (p Provider) Placing(allocate provider.Allocate) provider.Provider {
 	return p
 }
 
-// Maps is false.
+// Maps returns false.
 func (Provider) Maps() bool { return false }
 
 // NewStore allocates a store.
@@ -36,29 +36,30 @@ func (p Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store
 	return comm.NewStore(specs), nil
 }
 
-// ReserveStores has nothing to say of the heap.
+// ReserveStores does nothing, because the stores are on the heap.
 func (Provider) ReserveStores([]string, []tensor.BucketSpec) error { return nil }
 
 // SendStore sends nothing.
 func (Provider) SendStore(*wire.Conn, *comm.Store) error { return nil }
 
-// ReceiveStore allocates one of the same specs.
+// ReceiveStore allocates a store with the same specs as the peer's.
 func (p Provider) ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec) (*comm.Store, error) {
 	return p.NewStore(conn.Self(), specs)
 }
 
-// NewLookupStore allocates it on the heap.
+// NewLookupStore allocates a lookup store on the heap.
 func (Provider) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
 	return comm.NewLookupStore(owner, spec)
 }
 
-// NewServerLink starts a link whose pushes are frames.
+// NewServerLink starts a link that sends pushes as frames.
 func (Provider) NewServerLink(conn *wire.Conn, store *comm.Store, timeout time.Duration) (comm.ServerLink, error) {
 	return newLink(conn, store.Specs(), timeout), nil
 }
 
-// NewPort makes a port that reads each trainer's pushes into a store of its own; connections may be nil. Where the
-// trainers keep the cores of their host busy, it hands over whole pushes.
+// NewPort makes a port that reads each trainer's pushes into a separate store;
+// connections may be nil. If the trainers keep the cores of their host busy,
+// the port hands over whole pushes.
 func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunked bool) (comm.Port, error) {
 	var stores []*comm.Store
 	for _, conn := range trainers.Conns {
@@ -81,15 +82,16 @@ func (p Provider) NewPort(trainers wire.Links, specs []tensor.BucketSpec, chunke
 	return newPort(trainers, stores, specs, chunked && !crowded(trainers.Conns, runtime.NumCPU())), nil
 }
 
-// crowded says that all connections are to ranks of this host, and so many that pushes alone keep its cores copying,
-// one at each end of each. Then an answer to a chunk that goes out while others come in wins nothing, and has the
-// cores change between both directions.
+// crowded reports whether all connections are to ranks of this host and keep
+// all its cores copying, with one core at each end of a connection. In that
+// case it does not help to send answers while other chunks arrive: the cores
+// would only alternate between the two directions.
 func crowded(conns []*wire.Conn, cores int) bool {
 	return 2*len(conns) > cores &&
 		!slices.ContainsFunc(conns, func(c *wire.Conn) bool { return c == nil || !c.OnHost() })
 }
 
-// GroupPeers lists the two neighbours in a ring.
+// GroupPeers lists the two neighbours in the ring.
 func (Provider) GroupPeers(position int, hosts []int) []int {
 	var peers []int
 	size := len(hosts)
@@ -106,7 +108,7 @@ func (Provider) NewGroup(members wire.Links, _ []int, position int, store *comm.
 	return newRing(members, position, store.Specs()), nil
 }
 
-// NewTableLink joins a server by frames.
+// NewTableLink joins a table's server over frames.
 func (Provider) NewTableLink(conn *wire.Conn, store *comm.LookupStore, table int,
 	timeout time.Duration) (comm.TableLink, error) {
 	if err := checkFrames(&store.LookupSpec, table); err != nil {
@@ -123,13 +125,14 @@ func (Provider) NewTablePort(trainers wire.Links, spec comm.LookupSpec, table in
 	return newTablePort(trainers, spec, table)
 }
 
-// frameBytes is the size in bytes of the largest batch in frames: its bags, and the
-// columns of a table for them.
+// frameBytes is the size in bytes of the largest frames of a lookup: its bags,
+// and a table's columns for these bags.
 func frameBytes(s *comm.LookupSpec, table int) (bags, columns float64) {
 	return 8 * (float64(s.Bags) + 1 + float64(s.Indices)), 4 * float64(s.Bags) * float64(s.Tables[table].Width)
 }
 
-// checkFrames reports a spec, or a place in it, whose largest batch no frame can hold.
+// checkFrames reports an invalid spec or table, or a batch that is too large
+// for a frame.
 func checkFrames(s *comm.LookupSpec, table int) error {
 	if err := s.CheckTable(table); err != nil {
 		return err

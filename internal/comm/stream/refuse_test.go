@@ -63,7 +63,8 @@ func TestStreamPortRefusesBadFrames(t *testing.T) {
 	})
 }
 
-// strayServer answers a push of two chunks after it has read the first n of them.
+// strayServer reads the first n chunks of a push of two chunks and then sends
+// answers.
 func strayServer(t *testing.T, n *wire.Network, read int, answers ...wire.Header) error {
 	near, far := linktest.Link(t, n, "trainer0", "server9")
 	spec := commtest.DenseSpec(0, comm.ChunkElements+2)
@@ -81,7 +82,7 @@ func strayServer(t *testing.T, n *wire.Network, read int, answers ...wire.Header
 	}
 	for _, a := range answers {
 		size := 4 * min(comm.ChunkElements, max(0, spec.Elements-int(a.Arg)))
-		_ = far.Send(&a, payload[:size]) // the link may have hung up by then
+		_ = far.Send(&a, payload[:size]) // the link may have hung up by now
 	}
 	commtest.Must(t, far.SetReadDeadline(time.Now().Add(linktest.Patience)))
 	for far.ReadHeader(&h) == nil { // until the link hangs up
@@ -136,11 +137,11 @@ func TestAnswersBeforeTheirChunkAreRefused(t *testing.T) {
 		near, far := linktest.Link(t, n, "trainer0", "server9")
 		l := newLink(near, []tensor.BucketSpec{vast}, linktest.Patience)
 		defer func() { _ = l.Close() }()
-		f := l.PushPull(0, tensor.NewBucket(vast)) // stays unread, and so unsent
+		f := l.PushPull(0, tensor.NewBucket(vast)) // the server never reads, so the push stays unsent
 		var h wire.Header
 		commtest.Must(t, far.ReadHeader(&h))
 		last := int64(chunksOf(&vast)-1) * comm.ChunkElements
-		// the link may hang up before the end
+		// The link may hang up before everything is sent.
 		_ = far.Send(&wire.Header{Op: wire.OpAnswer, Arg: last}, make([]byte, 4*comm.ChunkElements))
 		if err := f.Wait(); err == nil || !strings.Contains(err.Error(), "no such push in flight") {
 			t.Fatalf("an answer to a chunk that was not sent gave %v", err)

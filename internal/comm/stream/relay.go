@@ -7,15 +7,17 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Relay joins the group of a host to the groups of other hosts by a rail, a ring of one member of each
-// host: see hosts.Layout. The driver of the group's operations calls it, one operation at a time; the
-// stages do the work in the memory of the host.
+// Relay connects a host's group to the groups of other hosts over one rail. A
+// rail is a ring with one member of each host: see hosts.Layout. The driver of
+// the group's operations calls the Relay, one operation at a time; the stages
+// do the work in the host's memory.
 //
-// With H hosts, R rails and buckets of S bytes the member of a rail sends 2(H-1)/H*S/R for an
-// all-reduce, in 2(H-1) steps, and half of that, in half of the steps, for a reduce-scatter or
-// an all-gather, if shards are spread evenly. Sparse buckets, broadcasts, barriers and all-to-alls
-// go over the first rail alone, at the costs of a ring of H members: each host receives and sends the
-// volume of all its members.
+// With H hosts, R rails and a bucket of S bytes, a rail's member sends
+// 2(H-1)/H*S/R for an all-reduce, in 2(H-1) steps. For a reduce-scatter or an
+// all-gather it sends half of that, in half of the steps, if the shards are
+// spread evenly. Sparse buckets, broadcasts, barriers and all-to-alls use only
+// the first rail. These operations cost as much as in a ring of H members in
+// which each host receives and sends the volume of all its members.
 type Relay struct {
 	circle
 	layout       hosts.Layout
@@ -23,10 +25,12 @@ type Relay struct {
 	done         chan struct{}
 }
 
-// railUnit is the granularity of a rail's part of a bucket, in elements: a page.
+// railUnit is the granularity of a rail's part of a bucket: 1024 elements,
+// which is a page.
 const railUnit = 1 << 10
 
-// NewRelay joins the rail of layout's member. members has the connections to its neighbours, by host.
+// NewRelay joins the rail of the layout's member. members has the connections
+// to the rail's neighbours, by host.
 func NewRelay(members wire.Links, layout hosts.Layout, specs []tensor.BucketSpec) *Relay {
 	r := &Relay{layout: layout, done: make(chan struct{})}
 	r.init(members, layout.Host)
@@ -41,7 +45,7 @@ func NewRelay(members wire.Links, layout hosts.Layout, specs []tensor.BucketSpec
 	return r
 }
 
-// cutSums cuts the rail's part of a bucket into a shard for each host.
+// cutSums cuts the rail's part of a bucket into one shard per host.
 func (r *Relay) cutSums(elements int) *cut {
 	each := (elements + r.layout.Rails - 1) / r.layout.Rails
 	each = (each + railUnit - 1) / railUnit * railUnit
@@ -54,7 +58,8 @@ func (r *Relay) cutSums(elements int) *cut {
 	return &c
 }
 
-// cutShards gives each host the shards of its members, every Rails-th to a rail.
+// cutShards gives each host its members' shards. A rail gets every Rails-th
+// shard of a host.
 func (r *Relay) cutShards(elements int) *cut {
 	c := make(cut, r.size)
 	for host, there := range r.layout.Members {
@@ -66,25 +71,27 @@ func (r *Relay) cutShards(elements int) *cut {
 	return &c
 }
 
-// First says that this is the first rail.
+// First reports whether this is the first rail.
 func (r *Relay) First() bool { return r.layout.Place == 0 }
 
-// Sum makes the rail's part of a dense gradient the sum, or the mean, over all hosts.
+// Sum replaces the rail's part of a dense gradient by the sum or mean over all
+// hosts.
 func (r *Relay) Sum(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error {
 	return r.perform(&task{op: o, kind: wire.OpScatter, gradient: g, cut: *r.sums[o.Spec.Index], stage: stage})
 }
 
-// SumRows makes a sparse gradient the sum, or the mean, over all hosts.
+// SumRows replaces a sparse gradient by the sum or mean over all hosts.
 func (r *Relay) SumRows(o *op.Reduction, g *tensor.Gradient) error {
 	return r.perform(&task{op: o, kind: wire.OpScatter, gradient: g})
 }
 
-// ReduceScatter sums the rail's shards of this host's members over all hosts.
+// ReduceScatter sums the rail's share of this host's shards over all hosts.
 func (r *Relay) ReduceScatter(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error {
 	return r.perform(&task{op: o, kind: wire.OpReduceScatter, gradient: g, cut: *r.shards[o.Spec.Index], stage: stage})
 }
 
-// AllGather fetches the rail's shards of other hosts' members, and gives them this host's.
+// AllGather receives the rail's share of other hosts' shards and sends them the
+// share of this host.
 func (r *Relay) AllGather(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error {
 	return r.perform(&task{op: o, kind: wire.OpAllGather, gradient: g, cut: *r.shards[o.Spec.Index], stage: stage})
 }
@@ -95,20 +102,20 @@ func (r *Relay) AllToAll(o *op.Reduction, g *tensor.Gradient, stage op.Stage) er
 	return r.perform(&task{op: o, kind: wire.OpAllToAll, gradient: g, stage: stage})
 }
 
-// Broadcast replaces a gradient by the given host's.
+// Broadcast replaces a gradient by the gradient of the given host.
 func (r *Relay) Broadcast(o *op.Reduction, g *tensor.Gradient, host int) error {
 	return r.perform(&task{op: o, kind: wire.OpBroadcast, root: host, gradient: g})
 }
 
-// Barrier waits until all hosts have come.
+// Barrier waits until all hosts have reached it.
 func (r *Relay) Barrier(o *op.Reduction) error {
 	return r.perform(&task{op: o, kind: wire.OpBarrier})
 }
 
-// HangUp breaks the rail, so that whatever waits for it fails.
+// HangUp breaks the rail, so that all its waits fail.
 func (r *Relay) HangUp() { r.hangUp() }
 
-// Close leaves the rail; nothing may run on it any more.
+// Close leaves the rail. Nothing may use the rail afterwards.
 func (r *Relay) Close(orderly bool) {
 	close(r.outbox)
 	<-r.done

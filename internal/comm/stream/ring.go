@@ -9,37 +9,38 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// ring is a Group whose members are joined in a circle, each sending to the
-// next. T is the number of members. Large buckets move in blocks: a block goes on
-// to the next member while the one after it arrives.
+// ring is a comm.Group whose members form a ring; each sends to the next. T is
+// the number of members. Large buckets move in blocks: a member passes a block
+// on while the next block arrives.
 //
 // A dense all-reduce is the ring of Patarasuk and Yuan ("Bandwidth optimal
 // all-reduce algorithms for clusters of workstations", 2009): T-1 steps of
-// reduce-scatter, then T-1 of all-gather, each moving a T-th of the bucket. A
-// member sends 2(T-1)/T of the bucket. Every piece is summed along one path and
-// then copied, so all members hold equal bits.
+// reduce-scatter, then T-1 steps of all-gather, each moving a T-th of the
+// bucket. A member sends 2(T-1)/T of the bucket. Every piece is summed along
+// one path and then copied, so all members hold equal bits.
 //
-// A sparse all-reduce is a ring all-gather: T-1 steps, in which a member sends the
-// rows and values of all members but the next one; then each sums all of them
-// in the order of positions, so that all hold equal bits again.
+// A sparse all-reduce is a ring all-gather. In T-1 steps a member sends the
+// rows and values of all members except the next. Then each member sums all of
+// them in the order of positions, so again all hold equal bits.
 //
-// A broadcast is a chain from the root to the member before it: T-1 hops. Each
-// member but the last sends the bucket once, and with B blocks the last one has
-// it after the time of T-2+B blocks.
+// A broadcast is a chain of T-1 hops from the root to the member before it.
+// Each member except the last sends the bucket once. With B blocks the last
+// member has the bucket after the time of T-2+B blocks.
 //
-// A reduce-scatter and an all-gather of a dense bucket are the halves of the all-reduce:
-// T-1 steps each, in which a member sends (T-1)/T of the bucket. In an all-to-all blocks
-// pass T/2 members on average: T-1 steps, in which a member sends (T-1)/2 of the bucket.
+// A reduce-scatter and an all-gather of a dense bucket are the two halves of
+// the all-reduce. Each takes T-1 steps, in which a member sends (T-1)/T of the
+// bucket. An all-to-all also takes T-1 steps. Its blocks pass T/2 links on
+// average, so a member sends (T-1)/2 of the bucket.
 //
-// A barrier is an all-gather of nothing: T-1 steps, in which a member tells the
-// next that it has heard of one more. A member sends T-1 frames of HeaderSize.
+// A barrier is an all-gather without data. In T-1 steps a member tells the next
+// that one more member has arrived. A member sends T-1 frames of HeaderSize.
 type ring struct {
 	op.Collective
 	circle
 	cuts []*cut // of dense buckets, by index
 
-	entering sync.Mutex // held while a task enters the queue
-	idle     bool       // no task is in the queue or under way
+	entering sync.Mutex // held while a task is queued
+	idle     bool       // no task is queued or in progress
 	queue    chan task
 	quit     chan struct{}
 	stop     func() // closes quit
@@ -48,9 +49,9 @@ type ring struct {
 
 var _ comm.GroupLink = (*ring)(nil)
 
-// newRing joins the member at the given position. members has the connections to its
-// neighbours. All members must agree on specs. An operation must end within the timeout of
-// its call.
+// newRing joins the member at the given position. members has the connections
+// to its neighbours. All members must agree on specs. An operation must end
+// within the timeout after its call.
 func newRing(members wire.Links, position int, specs []tensor.BucketSpec) *ring {
 	r := &ring{queue: make(chan task, len(specs)+1), quit: make(chan struct{}), done: make(chan struct{})}
 	r.init(members, position)
@@ -66,13 +67,13 @@ func newRing(members wire.Links, position int, specs []tensor.BucketSpec) *ring 
 	return r
 }
 
-// Size implements Group.
+// Size implements comm.Group.
 func (r *ring) Size() int { return r.size }
 
-// Position implements Group.
+// Position implements comm.Group.
 func (r *ring) Position() int { return r.position }
 
-// AllReduce implements Group. The future's error is a *WaitError at the
+// AllReduce implements comm.Group. The future's error is a *WaitError at the
 // deadline and a *PeerError if a neighbour is gone; either ends the ring.
 func (r *ring) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
 	op, err := r.Begin(batch, b)
@@ -83,8 +84,8 @@ func (r *ring) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
 	return r.enqueue(op, wire.OpScatter, 0)
 }
 
-// Average implements Group. Its errors are those of AllReduce. The member that has
-// the whole sum of a piece divides it, before it sends it on.
+// Average implements comm.Group, with the errors of AllReduce. The member that
+// completes a piece's sum divides it before sending it on.
 func (r *ring) Average(batch int64, b *tensor.Bucket) *comm.Future {
 	op, err := r.Begin(batch, b)
 	if err != nil {
@@ -94,8 +95,8 @@ func (r *ring) Average(batch int64, b *tensor.Bucket) *comm.Future {
 	return r.enqueue(op, wire.OpScatter, 0)
 }
 
-// Broadcast implements Group. Its errors are those of AllReduce. A member is done
-// when it has the bucket and has passed it on.
+// Broadcast implements comm.Group, with the errors of AllReduce. A member is
+// done when it has the bucket and has passed it on.
 func (r *ring) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
 	if err := r.checkRoot(root); err != nil {
 		return comm.Completed(err)
@@ -108,7 +109,7 @@ func (r *ring) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
 	return r.enqueue(op, wire.OpBroadcast, root)
 }
 
-// Barrier implements Group. Its errors are those of AllReduce.
+// Barrier implements comm.Group, with the errors of AllReduce.
 func (r *ring) Barrier() error {
 	if err := r.BeginBarrier(); err != nil {
 		return err
@@ -129,8 +130,9 @@ func (r *ring) enqueue(o *op.Reduction, kind wire.Op, root int) *comm.Future {
 	return o.Future()
 }
 
-// enter queues a task. Where none is before it its first frames leave from here: to wake the ring's
-// goroutine, for that to wake the sender, takes as long as to send some of them.
+// enter queues a task. If the ring is idle, the caller's goroutine sends the
+// task's first frames itself. Waking the ring's goroutine, which would then
+// wake the sender, takes as long as sending some of these frames.
 func (r *ring) enter(t *task) {
 	r.entering.Lock()
 	defer r.entering.Unlock()
@@ -138,18 +140,19 @@ func (r *ring) enter(t *task) {
 		r.idle = false
 		r.begin(t)
 	}
-	r.queue <- *t // has room: each operation is in it once at most
+	r.queue <- *t // never blocks: each operation is queued at most once
 }
 
-// rest notes whether the ring is idle, now that a task is done, or not any more once it ends.
+// rest records whether the ring is idle. The ring calls rest with true after a
+// task, and with false when the ring ends.
 func (r *ring) rest(idle bool) {
 	r.entering.Lock()
 	defer r.entering.Unlock()
 	r.idle = idle && len(r.queue) == 0
 }
 
-// Close leaves the ring and waits for its goroutines. With operations pending,
-// which then fail, that is no orderly end and the neighbours see a lost link.
+// Close leaves the ring and waits for its goroutines. If operations are
+// pending, they fail and the neighbours see a lost link.
 func (r *ring) Close() error {
 	orderly := r.Retire()
 	if r.size == 1 {
@@ -165,16 +168,16 @@ func (r *ring) Close() error {
 	return nil
 }
 
-// run executes operations in the order of the calls until Close or the first
-// error.
+// run carries out operations in the order of the calls, until Close or the
+// first error.
 func (r *ring) run() {
 	defer close(r.done)
-	defer r.Finish() // last, when the sender reads no gradient any more
+	defer r.Finish() // last: the sender must not read gradients any more
 	var sender sync.WaitGroup
 	sender.Go(r.send)
 	defer sender.Wait()
 	defer close(r.outbox)
-	defer r.rest(false) // before: nobody posts to what is closed
+	defer r.rest(false) // first: no caller may post to the closed outbox
 	r.rest(true)
 	for {
 		select {
@@ -186,7 +189,7 @@ func (r *ring) run() {
 				r.hangUp()
 				return
 			}
-			r.rest(true) // before: who waits may go on at once
+			r.rest(true) // first: a waiter may start its next operation at once
 			r.Complete(&t.op.Operation)
 		}
 	}

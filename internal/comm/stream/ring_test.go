@@ -16,16 +16,16 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// newRings joins size members; specs may differ by member.
+// newRings joins size members; their specs may differ.
 func newRings(t commtest.TB, n *wire.Network, size int, timeout time.Duration,
 	specs func(member int) []tensor.BucketSpec) []*ring {
 	t.Helper()
-	conns := make([][]*wire.Conn, size) // of each member, by position
+	conns := make([][]*wire.Conn, size) // by member, then position
 	for i := range size {
 		conns[i] = make([]*wire.Conn, size)
 	}
 	for i := range size {
-		if next := (i + 1) % size; conns[i][next] == nil && next != i { // two members have one, for both directions
+		if next := (i + 1) % size; conns[i][next] == nil && next != i { // two members share one connection
 			conns[i][next], conns[next][i] = linktest.Link(t, n, linktest.Name(i), linktest.Name(next))
 		}
 	}
@@ -38,7 +38,7 @@ func newRings(t commtest.TB, n *wire.Network, size int, timeout time.Duration,
 	return rings
 }
 
-// filled draws what members bring.
+// filled returns a function that draws a member's contents.
 func filled(t *rapid.T, specs []tensor.BucketSpec) func(member, k int) *tensor.Bucket {
 	return func(_, k int) *tensor.Bucket {
 		b := tensor.NewBucket(specs[k])
@@ -88,7 +88,8 @@ func TestRingDisagreement(t *testing.T) {
 		specs := []tensor.BucketSpec{commtest.DenseSpec(0, 20_000), commtest.DenseSpec(1, 20_000)}
 		rings := newRings(t, n, 2, linktest.Patience, linktest.Same(specs...))
 		f, g := rings[0].AllReduce(3, tensor.NewBucket(specs[1])), rings[1].AllReduce(3, tensor.NewBucket(specs[0]))
-		// Who notices first hangs up, perhaps before the other has anything to read.
+		// The first member to notice hangs up, possibly before the other has
+		// anything to read.
 		disagree := 0
 		for i, err := range []error{f.Wait(), g.Wait()} {
 			want := []string{

@@ -6,9 +6,10 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// allToAll runs an all-to-all. Member p sends the blocks for the members after it, those for
-// the next one first. In each step it takes those for itself, which come first among what arrives,
-// and sends the rest on in the next step: after step s it has the blocks of member p-s-1.
+// allToAll runs an all-to-all. Member p first sends its blocks for all other
+// members, ordered so that the blocks for the next member come first. In each
+// step it takes the blocks for itself, which arrive first, and sends the rest
+// on in the next step. After step s member p has the blocks of member p-s-1.
 func (r *circle) allToAll(t *task) error {
 	p, size, n := r.position, r.size, len(t.gradient.Values)/r.total
 	rooms := [2][]float32{r.transit(0, n), r.transit(1, n)}
@@ -26,9 +27,9 @@ func (r *circle) allToAll(t *task) error {
 		if err := r.sendReceive(t.op, step, sends, arrives); err != nil {
 			return err
 		}
-		// The next step receives where this one sends from.
+		// The next step receives into the buffer that this step sends from.
 		if r.drain(); r.failed != nil {
-			return nil // outcome says why
+			return nil // outcome returns the error
 		}
 		sends = arrives
 		for _, i := range r.members[origin] {
@@ -40,14 +41,16 @@ func (r *circle) allToAll(t *task) error {
 	return nil
 }
 
-// exchanged is the block of member i, which this one stands for, that it exchanges with member j.
+// exchanged is the block that member i exchanges with member j. The circle
+// member of this process represents member i.
 func (r *circle) exchanged(t *task, i, j int) []float32 {
 	values := t.stage.Values(i)
 	from, to := tensor.Block(len(values), r.total, j)
 	return values[from:to]
 }
 
-// underway is how many blocks of those that member origin stands for are on their way in a step.
+// underway is the number of blocks from circle member origin that are in
+// transit in a step.
 func (r *circle) underway(origin, step int) (blocks int) {
 	for k := step + 1; k < r.size; k++ {
 		blocks += len(r.members[origin]) * len(r.members[(origin+k)%r.size])
@@ -55,8 +58,8 @@ func (r *circle) underway(origin, step int) (blocks int) {
 	return blocks
 }
 
-// sendReceive sends to the next member while as much as there is room for arrives from the previous
-// one.
+// sendReceive sends to the next member and fills arrives from the previous
+// member at the same time.
 func (r *circle) sendReceive(op *op.Reduction, step int, sends, arrives []float32) error {
 	frame := frameOf(wire.Header{Op: wire.OpAllToAll, Arg: int64(step)}, op)
 	for k := range blocks(len(sends)) {
@@ -76,7 +79,8 @@ func (r *circle) sendReceive(op *op.Reduction, step int, sends, arrives []float3
 	return nil
 }
 
-// transit is room for what is on its way of blocks of n elements, whoever it comes from.
+// transit returns buffer i, with room for all blocks of n elements that can be
+// in transit from any origin.
 func (r *circle) transit(i, n int) []float32 {
 	most := 0
 	for origin := range r.members {

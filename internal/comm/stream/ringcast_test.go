@@ -32,7 +32,8 @@ func TestRingBroadcasts(t *testing.T) {
 	})
 }
 
-// TestRingBarrier has nobody leave a barrier that somebody has not reached.
+// TestRingBarrier checks that no member leaves a barrier before every member
+// has reached it.
 func TestRingBarrier(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		for size := 1; size <= 5; size++ {
@@ -71,7 +72,7 @@ func TestRingMisuse(t *testing.T) {
 	commtest.Must(t, <-first)
 }
 
-// TestRingTellsOperationsApart has two members run different things.
+// TestRingTellsOperationsApart makes two members run different operations.
 func TestRingTellsOperationsApart(t *testing.T) {
 	spec := commtest.DenseSpec(0, 3)
 	reduce := func(r *ring) error { return r.AllReduce(0, tensor.NewBucket(spec)).Wait() }
@@ -88,7 +89,7 @@ func TestRingTellsOperationsApart(t *testing.T) {
 		rings := newRings(t, wire.Unix, 3, linktest.Patience, linktest.Same(spec))
 		second := make(chan error)
 		go func() { second <- run[1](rings[1]) }()
-		time.AfterFunc(50*time.Millisecond, rings[2].hangUp) // it takes part in nothing
+		time.AfterFunc(50*time.Millisecond, rings[2].hangUp) // trainer2 does not take part
 		both := errors.Join(run[0](rings[0]), <-second)
 		if both == nil || !strings.Contains(both.Error(), want) {
 			t.Errorf("different operations gave %v, want %q", both, want)

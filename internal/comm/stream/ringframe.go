@@ -14,13 +14,14 @@ import (
 
 const (
 	// inlineBytes is the largest payload that the ring's own goroutine sends.
-	// On average one frame per link is under way and every socket buffer holds
-	// a frame of this size, so the members never all block at once.
+	// On average one frame per link is in transit, and every socket buffer can
+	// hold a frame of this size, so the members never all block at once.
 	inlineBytes = 16 << 10
-	// ringMean is the flag of the frames of an average.
+	// ringMean is the flag of an average's frames.
 	ringMean = 1
-	// verdictGrace is how long a failed send leaves the receive to find out
-	// why: a neighbour that disagreed and hung up has often sent its own frame.
+	// verdictGrace is the time after a failed send in which the receiver may
+	// find the cause. A neighbour that disagrees and hangs up has often sent
+	// its own frame first.
 	verdictGrace = 100 * time.Millisecond
 )
 
@@ -30,7 +31,7 @@ type ringFrame struct {
 	rows, values []byte
 }
 
-// frameOf is h as a frame of op.
+// frameOf completes h to a header for op.
 func frameOf(h wire.Header, op *op.Reduction) wire.Header {
 	h.Batch, h.Bucket = op.Batch, int32(op.Spec.Index) // #nosec G115 -- far fewer than 2^31
 	if op.Mean {
@@ -39,9 +40,9 @@ func frameOf(h wire.Header, op *op.Reduction) wire.Header {
 	return h
 }
 
-// post sends a frame to the next member while the caller receives; outcome waits
-// for it. Small frames are gone when post returns, if no large one is before
-// them.
+// post sends a frame to the next member while the caller goes on to receive;
+// outcome waits for the frame. Small frames are sent before post returns,
+// unless a large frame is queued.
 func (r *circle) post(h wire.Header, rows []int32, values []float32) {
 	h.Rows = int32(len(rows)) // #nosec G115 -- rows are int32
 	f := ringFrame{header: h, rows: tensor.Int32Bytes(rows), values: tensor.Float32Bytes(values)}
@@ -55,8 +56,8 @@ func (r *circle) post(h wire.Header, rows []int32, values []float32) {
 	}
 }
 
-// send transmits what is in the outbox. After an error it drops the rest of the
-// task.
+// send sends the frames in the outbox. After an error it drops the task's
+// remaining frames.
 func (r *circle) send() {
 	for f := range r.outbox {
 		if r.broken == nil {
@@ -74,8 +75,9 @@ func (r *circle) transmit(f *ringFrame) error {
 	return err
 }
 
-// drain waits until all frames are sent, or until one failed, which it notes. Mostly they are: the
-// sender is not asked, for each of two goroutines that wake another takes longer than a small frame.
+// drain waits until all frames are sent or one has failed, and records a
+// failure. If no frame went to the outbox, which is the usual case, drain does
+// not wait for the sender: two wake-ups take longer than sending a small frame.
 func (r *circle) drain() {
 	if !r.handed {
 		return
@@ -87,8 +89,9 @@ func (r *circle) drain() {
 	r.handed, r.broken = false, nil
 }
 
-// outcome waits until all frames of an operation are sent; received is the error of its
-// receives. It returns the error of the side that failed first.
+// outcome waits until all frames of an operation are sent. The argument
+// received is the error of the operation's receives. outcome returns the error
+// of the side that failed first.
 func (r *circle) outcome(o *op.Reduction, received error) error {
 	if received != nil {
 		_ = r.next.SetWriteDeadline(time.Now())
@@ -110,8 +113,8 @@ func (r *circle) outcome(o *op.Reduction, received error) error {
 	return nil
 }
 
-// expect reads the header of a frame from the previous member, which must be like
-// want.
+// expect reads the header of a frame from the previous member and checks it
+// against want.
 func (r *circle) expect(o *op.Reduction, want wire.Header) (h wire.Header, err error) {
 	if err = r.prev.NextHeader(&h); err != nil {
 		return h, err
@@ -134,7 +137,7 @@ func (r *circle) expect(o *op.Reduction, want wire.Header) (h wire.Header, err e
 	return h, nil
 }
 
-// readValues reads the payload that h announces, which must fill values.
+// readValues reads the payload of h, whose size must match values.
 func (r *circle) readValues(op *op.Reduction, h *wire.Header, values []float32) error {
 	if err := r.expectBytes(op, h, len(values)); err != nil {
 		return err

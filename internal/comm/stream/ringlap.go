@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// ringBlock is how many elements move as one frame, so that they are added and
-// sent on while they are still in the cache: 256 KiB.
+// ringBlock is the number of elements in one frame: 256 KiB. Such a block is
+// still in the cache when it is added and sent on.
 const ringBlock = 64 << 10
 
 // blocks is the number of frames that carry this many elements.
@@ -19,11 +19,12 @@ func blockOf(values []float32, k int) []float32 {
 	return values[k*ringBlock : min((k+1)*ringBlock, len(values))]
 }
 
-// cut is the spans of a dense bucket that each member of a circle has: one at least, so that
-// neighbours exchange a frame in each step, if of nothing.
+// cut lists each circle member's spans of a dense bucket. Each member has at
+// least one span, which may be empty, so neighbours exchange a frame in each
+// step.
 type cut [][]op.Span
 
-// newCut cuts a bucket of so many elements into a shard for each member.
+// newCut cuts a bucket of this many elements into one shard per member.
 func newCut(elements, members int) *cut {
 	c := make(cut, members)
 	for i := range c {
@@ -33,7 +34,7 @@ func newCut(elements, members int) *cut {
 	return &c
 }
 
-// give adds what to covers, block by block, to the spans of member i.
+// give splits a span, to, into blocks and adds them to the spans of member i.
 func (c cut) give(i int, to op.Span) {
 	for k := range blocks(to.To - to.From) {
 		from := to.From + k*ringBlock
@@ -41,7 +42,8 @@ func (c cut) give(i int, to op.Span) {
 	}
 }
 
-// most is how many spans a member has at most, longest how many elements one has.
+// most is the largest number of spans of a member; longest is the largest
+// number of elements in a span.
 func (c cut) most() (spans int) {
 	for _, all := range c {
 		spans = max(spans, len(all))
@@ -58,18 +60,19 @@ func (c cut) longest() (elements int) {
 	return elements
 }
 
-// lap is the round trip of a dense bucket's shards: in step s member p sends shard
-// p+first-s and receives the shard before it. In the first adds steps it adds the shard to
-// its own; in the others it replaces its own. Each step sends the shard that the previous
-// one received.
+// lap is the round trip of a dense bucket's shards. In step s member p sends
+// shard p+first-s and receives the shard before it. In the first adds steps it
+// adds the received shard to its own; in later steps it replaces its own. Each
+// step sends the shard that the previous step received.
 type lap struct {
 	first, adds, steps int
-	added, taken       wire.Op // of the frames
+	added, taken       wire.Op // operations of the frames
 }
 
-// lapOf returns the lap of a task; ok is false if it has none. After the additions member p has the whole
-// sum of shard p+1 in an all-reduce, and of shard p in a reduce-scatter. An all-gather begins with shard p
-// at member p.
+// lapOf returns the lap of a task; ok is false if the task is not a lap. After
+// the additions, member p has the whole sum of shard p+1 in an all-reduce, and
+// of shard p in a reduce-scatter. An all-gather begins with shard p at member
+// p.
 func (r *circle) lapOf(t *task) (l lap, ok bool) {
 	once := r.size - 1
 	switch {
@@ -84,7 +87,7 @@ func (r *circle) lapOf(t *task) (l lap, ok bool) {
 	}
 }
 
-// frame starts the frame of block k in a step.
+// frame makes the header of block k in a step.
 func (l lap) frame(op *op.Reduction, step, k int) wire.Header {
 	h := wire.Header{Op: l.taken, Arg: int64(step), Arg2: int64(k)}
 	if step < l.adds {
@@ -93,7 +96,7 @@ func (l lap) frame(op *op.Reduction, step, k int) wire.Header {
 	return frameOf(h, op)
 }
 
-// beginLap posts the shard that a member begins with.
+// beginLap posts the first shard that a member sends.
 func (r *circle) beginLap(t *task, l lap) {
 	for k, own := range t.cut[(r.position+l.first+r.size)%r.size] {
 		t.stage.Prepare(own)
@@ -101,8 +104,8 @@ func (r *circle) beginLap(t *task, l lap) {
 	}
 }
 
-// runLap runs the rest of a lap of a dense bucket in place. Its stage works on a block while the one
-// before is sent and the next arrives.
+// runLap runs the rest of a lap, in place. The stage works on a block while the
+// previous block is sent and the next arrives.
 func (r *circle) runLap(t *task, l lap) error {
 	at, values := r.position+l.first+r.size, t.gradient.Values
 	for step := range l.steps {
@@ -125,7 +128,8 @@ func (r *circle) runLap(t *task, l lap) error {
 	return nil
 }
 
-// receiveBlock takes block k of a step, or adds it to what is there.
+// receiveBlock receives block k of a step and adds it to the values, or
+// replaces them.
 func (r *circle) receiveBlock(op *op.Reduction, l lap, step, k int, block []float32) error {
 	h, err := r.expect(op, l.frame(op, step, k))
 	if err != nil {
@@ -139,7 +143,7 @@ func (r *circle) receiveBlock(op *op.Reduction, l lap, step, k int, block []floa
 		return err
 	}
 	vec.Add(block, arrived)
-	if op.Mean && step == l.adds-1 { // the sum is whole
+	if op.Mean && step == l.adds-1 { // the sum is complete
 		vec.Scale(1/float32(r.total), block)
 	}
 	return nil

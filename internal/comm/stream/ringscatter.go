@@ -7,21 +7,24 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// ReduceScatter implements Group. Its errors are those of AllReduce, whose first half it
-// is: T-1 steps, in which a member sends (T-1)/T of the bucket.
+// ReduceScatter implements comm.Group, with the errors of AllReduce.
+// ReduceScatter is the first half of AllReduce: T-1 steps, in which a member
+// sends (T-1)/T of the bucket.
 func (r *ring) ReduceScatter(batch int64, b *tensor.Bucket) *comm.Future {
 	return r.startDense(wire.OpReduceScatter, "a reduce-scatter", batch, b)
 }
 
-// AllGather implements Group. Its errors are those of AllReduce, whose second half it is:
-// T-1 steps, in which a member sends (T-1)/T of the bucket.
+// AllGather implements comm.Group, with the errors of AllReduce. AllGather is
+// the second half of AllReduce: T-1 steps, in which a member sends (T-1)/T of
+// the bucket.
 func (r *ring) AllGather(batch int64, b *tensor.Bucket) *comm.Future {
 	return r.startDense(wire.OpAllGather, "an all-gather", batch, b)
 }
 
-// AllToAll implements Group. Its errors are those of AllReduce. Blocks travel round the
-// ring: T-1 steps, in which a member sends (T-1)/2 times the bucket, since a block passes
-// T/2 members on average. The first one of a group allocates room for two buckets.
+// AllToAll implements comm.Group, with the errors of AllReduce. Blocks travel
+// round the ring in T-1 steps. A block passes T/2 links on average, so a member
+// sends (T-1)/2 times the bucket. A group's first AllToAll allocates memory for
+// two buckets.
 func (r *ring) AllToAll(batch int64, b *tensor.Bucket) *comm.Future {
 	return r.startDense(wire.OpAllToAll, "an all-to-all", batch, b)
 }

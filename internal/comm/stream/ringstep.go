@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// gatherRows fetches the rows of all members into parts. In step s member p sends on
-// the part of member p-s.
+// gatherRows receives the rows of all members into parts. In step s member p
+// sends the part of member p-s.
 func (r *circle) gatherRows(t *task) error {
 	p, size, op := r.position, r.size, t.op
 	for i := range r.parts {
@@ -49,8 +49,9 @@ func (r *circle) mergeParts(t *task) error {
 	return nil
 }
 
-// broadcast receives a broadcast, unless it starts here, and sends it on, unless it
-// ends here: the rows of a sparse bucket, then its values block by block.
+// broadcast receives a bucket, except on the root, and sends it on, except on
+// the last member. A sparse bucket's rows come first; the values follow block
+// by block.
 func (r *circle) broadcast(t *task) error {
 	g, op, root := t.gradient, t.op, t.root
 	receives, sends := r.position != root, (r.position+1)%r.size != root
@@ -85,7 +86,7 @@ func (r *circle) broadcast(t *task) error {
 	return nil
 }
 
-// receiveRows makes room for the rows of a broadcast and reads them.
+// receiveRows makes room for a broadcast's rows and reads them.
 func (r *circle) receiveRows(t *task, frame wire.Header) error {
 	op := t.op
 	h, err := r.expect(op, frame)
@@ -108,8 +109,8 @@ func (r *circle) receiveRows(t *task, frame wire.Header) error {
 	return nil
 }
 
-// barrier runs a barrier. After step s a member knows that the s+1 members before it
-// have come.
+// barrier runs a barrier. After step s a member knows that the s+1 members
+// before it have arrived.
 func (r *circle) barrier(op *op.Reduction) error {
 	for step := range r.size - 1 {
 		frame := frameOf(wire.Header{Op: wire.OpBarrier, Arg: int64(step)}, op)

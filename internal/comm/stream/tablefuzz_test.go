@@ -71,7 +71,7 @@ func FuzzTableLink(f *testing.F) {
 		l := newTableLink(near, store, 1, linktest.Patience)
 		commtest.Must(t, store.Ask([]int64{0, 1, 2}, []int64{3, 4}))
 		var peer sync.WaitGroup
-		lookup := l.Lookup(0) // before the peer speaks, for an answer to nothing ends the link
+		lookup := l.Lookup(0) // first: an answer without a call would end the link
 		peer.Go(func() { linktest.Speak(far, stream) })
 		futures := []*comm.Future{lookup}
 		if lookup.Wait() == nil {

@@ -10,26 +10,28 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// stagingBytes is how much of an answer is read at once on its way to the columns
-// that it belongs to.
+// stagingBytes is the number of bytes of an answer that are read at once before
+// they are copied to their columns.
 const stagingBytes = 64 << 10
 
-// callOps are the operations of the frames of a call and of its answer.
+// callOps are the frame operations of calls and their answers.
 var callOps = [op.CallKinds]wire.Op{op.CallLookup: wire.OpLookup, op.CallUpdate: wire.OpUpdate}
 
-// tableLink is a TableLink over a Conn. The caller's goroutine sends, and so
-// has to wait until the connection has taken the frame; another one reads.
+// tableLink is a comm.TableLink over a Conn. The caller's goroutine sends, so
+// it waits until the connection has accepted the frame. Another goroutine reads
+// answers.
 //
-// A lookup is one frame of the offsets and indices, its answer one of [bags, width]
-// values: with n indices 8*(bags+1+n) bytes there and 4*bags*width back, and a
-// header each. An update is one frame of 4*bags*width bytes, since the server knows
-// the bags, and its answer a header.
+// A lookup sends one frame of offsets and indices; its answer is one frame of
+// [bags, width] values. With n indices this takes 8*(bags+1+n) bytes to the
+// server and 4*bags*width bytes back, plus a header each. An update sends one
+// frame of 4*bags*width bytes, because the server knows the bags; its answer is
+// a header.
 type tableLink struct {
 	op.Calls
 	conn    *wire.Conn
-	columns int       // of all tables
-	staging []float32 // whole rows
-	parts   [][]byte  // storage of a call's payload
+	columns int       // columns of all tables
+	staging []float32 // buffer for whole rows
+	parts   [][]byte  // reused list of a call's payload parts
 	done    chan struct{}
 }
 
@@ -43,10 +45,10 @@ func newTableLink(conn *wire.Conn, store *comm.LookupStore, table int, timeout t
 	return l
 }
 
-// Lookup implements TableLink.
+// Lookup implements comm.TableLink.
 func (l *tableLink) Lookup(batch int64) *comm.Future { return l.start(op.CallLookup, batch) }
 
-// Update implements TableLink.
+// Update implements comm.TableLink.
 func (l *tableLink) Update(batch int64) *comm.Future { return l.start(op.CallUpdate, batch) }
 
 func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
@@ -56,7 +58,7 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	if err != nil {
 		return comm.Completed(err)
 	}
-	_ = l.conn.SetReadDeadline(call.Deadline) // fails only once closed, and then reads fail too
+	_ = l.conn.SetReadDeadline(call.Deadline) // fails only on a closed connection, whose reads fail too
 	h := wire.Header{Op: callOps[kind], Batch: batch, Arg: int64(l.Store.BagsAsked()),
 		Arg2: int64(len(l.Store.BagIndices))}
 	if err := l.conn.PostBy(call.Deadline, &h, l.payload(kind)...); err != nil {
@@ -66,7 +68,7 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	return call.Future()
 }
 
-// payload is what a call sends, without a copy.
+// payload returns a call's payload without copying it.
 func (l *tableLink) payload(kind op.CallKind) [][]byte {
 	l.parts = l.parts[:0]
 	switch s := l.Store; {
@@ -82,7 +84,7 @@ func (l *tableLink) payload(kind op.CallKind) [][]byte {
 	return l.parts
 }
 
-// columnsOf is the table's columns of bag i.
+// columnsOf returns the table's columns of bag i.
 func (l *tableLink) columnsOf(values []float32, i int) []float32 {
 	from := i*l.columns + l.First
 	return values[from : from+l.Width]
@@ -118,7 +120,7 @@ func (l *tableLink) readAnswer(h *wire.Header) error {
 			return err
 		}
 	}
-	_ = l.conn.SetReadDeadline(time.Time{}) // before the next call may set its own
+	_ = l.conn.SetReadDeadline(time.Time{}) // before the next call sets its own
 	l.Complete(call)
 	return nil
 }
@@ -143,8 +145,8 @@ func (l *tableLink) readColumns() error {
 	return nil
 }
 
-// Close implements TableLink. With a call in flight, which then fails, that is no
-// orderly end and the server sees a lost link.
+// Close implements comm.TableLink. If a call is in flight, the call fails and
+// the server sees a lost link.
 func (l *tableLink) Close() error {
 	err := op.Leave(l.Retire(), l.conn)
 	<-l.done

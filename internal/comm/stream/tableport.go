@@ -12,9 +12,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// tablePort is a TablePort over connections. The costs are in the comment of
-// tableLink. Each trainer's goroutine receives its calls and sends their
-// answers, so that only the handling of one trainer's call delays another's.
+// tablePort is a comm.TablePort over connections. The comment of tableLink has
+// the costs. Each trainer has a goroutine that receives its calls and sends
+// their answers, so trainers delay each other only while a call is handled.
 type tablePort struct {
 	op.Port
 	callers  []*op.Caller
@@ -46,18 +46,19 @@ func newTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (*tableP
 	return p, nil
 }
 
-// Serve implements TablePort. handle runs on a goroutine of the trainer that calls.
+// Serve implements comm.TablePort. handle runs on the calling trainer's
+// goroutine.
 func (p *tablePort) Serve(handle func(*comm.TableCall) error) error {
 	return readAll(&p.Port, func(trainer int) error { return p.read(trainer, handle) })
 }
 
-// Close implements TablePort.
+// Close implements comm.TablePort.
 func (p *tablePort) Close() error {
 	_, err := p.Shut()
 	return err
 }
 
-// read takes the calls of one trainer until its goodbye.
+// read takes the calls of one trainer until the trainer ends its link.
 func (p *tablePort) read(trainer int, handle func(*comm.TableCall) error) error {
 	conn, c := p.Conns[trainer], p.callers[trainer]
 	var h wire.Header
@@ -88,10 +89,10 @@ func (p *tablePort) read(trainer int, handle func(*comm.TableCall) error) error 
 	}
 }
 
-// receive reads and checks the call that h starts.
+// receive reads and checks the call that starts with h.
 func (p *tablePort) receive(conn *wire.Conn, c *op.Caller, kind op.CallKind, h *wire.Header) error {
 	if !conn.Buffered(h.Payload) {
-		_ = conn.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only once closed, and then reads fail too
+		_ = conn.SetReadDeadline(time.Now().Add(p.Timeout)) // fails only on a closed connection, whose reads fail too
 		defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	}
 	if kind == op.CallUpdate {
@@ -121,7 +122,7 @@ func (p *tablePort) receive(conn *wire.Conn, c *op.Caller, kind op.CallKind, h *
 	return c.BeginLookup(h.Batch, comm.Now())
 }
 
-// expectBytes refuses a call of another size.
+// expectBytes refuses a call whose payload has another size.
 func expectBytes(conn *wire.Conn, h *wire.Header, bytes int, kind op.CallKind) error {
 	if h.Payload != uint64(bytes) { // #nosec G115 -- a length
 		return fmt.Errorf("%s sent %d bytes as %s to %s, which expects %d", conn.Peer(), h.Payload,
@@ -130,12 +131,12 @@ func expectBytes(conn *wire.Conn, h *wire.Header, bytes int, kind op.CallKind) e
 	return nil
 }
 
-// handle hands over one call at a time, and none once the port has ended.
+// handle hands over one call at a time, and no call after the port has ended.
 func (p *tablePort) handle(c *op.Caller, handle func(*comm.TableCall) error) error {
 	p.handling.Lock()
 	defer p.handling.Unlock()
 	if p.Ended() {
-		return nil // the answer will find its connection closed
+		return nil // sending the answer fails on the closed connection
 	}
 	err := handle(&c.TableCall)
 	if err != nil {
@@ -144,7 +145,7 @@ func (p *tablePort) handle(c *op.Caller, handle func(*comm.TableCall) error) err
 	return err
 }
 
-// answer sends the columns of a lookup, or that an update is applied.
+// answer sends the columns of a lookup, or confirms that an update is applied.
 func (p *tablePort) answer(conn *wire.Conn, c *op.Caller, kind op.CallKind) error {
 	h := wire.Header{Op: callOps[kind], Batch: c.Batch}
 	deadline := time.Now().Add(p.Timeout)

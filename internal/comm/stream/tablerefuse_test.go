@@ -32,7 +32,7 @@ func TestStreamTableCallsThatStopHalfWay(t *testing.T) {
 		}
 		commtest.Must(t, p.Close())
 
-		// more than is under way
+		// vast is larger than all buffers of a connection.
 		vast := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 1, Width: 1 << 19}}, Bags: 32, Indices: 1}
 		store, err := comm.NewLookupStore("trainer0", vast)
 		commtest.Must(t, err)

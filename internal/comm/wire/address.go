@@ -10,10 +10,10 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// maxSocketPath is what the kernel takes for the path of a socket.
+// maxSocketPath is the kernel's limit for the path of a socket, in bytes.
 const maxSocketPath = 107
 
-// endpoint is where a Listener is to be found.
+// endpoint is the location of a Listener.
 type endpoint struct {
 	network *Network
 	path    string // of a Unix socket
@@ -22,7 +22,7 @@ type endpoint struct {
 
 func (e endpoint) String() string { return e.network.name + ":" + e.place() }
 
-// place is what package net calls the place.
+// place returns the address in the form that package net expects.
 func (e endpoint) place() string {
 	if e.network.OnIP() {
 		return e.host.String()
@@ -30,14 +30,16 @@ func (e endpoint) place() string {
 	return e.path
 }
 
-// onHost says that only this host reaches the place.
+// onHost reports whether only this host can reach the endpoint.
 func (e endpoint) onHost() bool { return !e.network.OnIP() || e.host.Addr().Unmap().IsLoopback() }
 
-// keys are how ranks prove at a place that they know the run's secret.
+// keys prove that a rank knows the run's secret. The keys depend on the
+// endpoint.
 type keys struct {
-	tls *identity.Identity // nil: there is no TLS
-	// hello is what a hello shows: the secret, but where the network would read it a key
-	// from which nothing follows of what else the secret protects.
+	tls *identity.Identity // nil if TLS is not used
+	// hello is the proof in a hello. hello is the secret itself unless the
+	// network could read it. Otherwise hello is a derived key that reveals
+	// nothing else that the secret protects.
 	hello [SecretSize]byte
 }
 
@@ -56,8 +58,9 @@ func (e endpoint) keys(secret [SecretSize]byte) (k keys, err error) {
 	return k, err
 }
 
-// checkSocketPath reports whether the kernel takes path for a socket. A leading
-// @ would mean a socket outside the file system, open to every user.
+// checkSocketPath returns an error unless the kernel accepts path for a socket.
+// A leading @ would mean a socket outside the file system, which every user can
+// open.
 func checkSocketPath(path string) error {
 	switch {
 	case path == "" || path[0] == '@' || strings.ContainsRune(path, 0):

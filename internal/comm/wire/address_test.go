@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// kinds are the kinds of networks; the last one lies over another.
+// kinds has one network of each kind; the last is on top of another network.
 var kinds = []*Network{Unix, TCP, TCP.Over("grpc", nil, nil)}
 
 func TestListenRefusesAddresses(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package wire joins ranks: networks that they reach each other over, listeners and the
-// callers' greeting, connections that carry frames, and the passing of segments.
+// Package wire connects ranks: networks, listeners, the greeting of callers,
+// connections that carry frames, and the passing of segments.
 package wire
 
 import (
@@ -16,46 +16,48 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// readAhead lets one read take the header and all of a small payload; a larger
-// payload goes from the kernel straight into place.
+// readAhead is the size of the read buffer. One read can then take a header and
+// all of a small payload. The kernel copies a larger payload directly to its
+// destination.
 const readAhead = 8 << 10
 
-// Conn carries frames to and from one peer. Several goroutines may send, one
-// may read. After an error in the middle of a frame the two sides no longer
-// agree on where frames start, so a Conn that failed is only good for Close.
+// Conn carries frames to and from one peer. Several goroutines may send; only
+// one may read. After an error in the middle of a frame, the two sides no
+// longer agree on where frames start, so the only useful call on a failed Conn
+// is Close.
 //
-// Each frame carries its number and the link's own number, and both sides check
-// them: a frame that was lost, repeated, reordered, reflected or meant for another
-// link is an error of the reader.
+// Each frame carries its sequence number and the link's number, and the reader
+// checks both. Thus the reader detects frames that were lost, repeated,
+// reordered, reflected or meant for another link.
 type Conn struct {
 	self, peer string
 	nc         net.Conn
 	in         *bufio.Reader
 	inHead     [HeaderSize]byte
-	inNext     Header       // Sequence and Link of the next frame to come
-	readWait   atomic.Int64 // ns that the read deadline granted when it was set
+	inNext     Header       // Sequence and Link of the next frame to receive
+	readWait   atomic.Int64 // time from setting the read deadline to the deadline, in ns
 	writeWait  atomic.Int64
 
 	sending sync.Mutex
 	outHead [HeaderSize]byte
-	outNext Header      // Sequence and Link of the next frame to go
-	parts   [][]byte    // storage of buffers, kept between frames
-	buffers net.Buffers // a field, for a local one would escape at every frame
+	outNext Header      // Sequence and Link of the next frame to send
+	parts   [][]byte    // memory of buffers, reused for each frame
+	buffers net.Buffers // a field, because a local variable would escape at every frame
 }
 
-// vectorWriter writes all of parts, as one message where it can.
+// vectorWriter writes all parts, as one message if possible.
 type vectorWriter interface {
 	WriteVector(parts [][]byte) error
 }
 
-// NewConn makes a Conn of a connection that no hello opened, of the rank named self to that
-// named peer.
+// NewConn makes a Conn without a hello from a connection of the rank named self
+// to the rank named peer.
 func NewConn(nc net.Conn, self, peer string) *Conn {
 	return &Conn{self: self, peer: peer, nc: nc, in: bufio.NewReaderSize(nc, readAhead)}
 }
 
-// adopt numbers the link once its hello is accepted. The directions differ, so
-// that a reflected frame is noticed.
+// adopt sets the link's number once its hello is accepted. The two directions
+// have different numbers, so that a reader detects a reflected frame.
 func (c *Conn) adopt(link uint64, dialed bool) {
 	c.inNext.Link, c.outNext.Link = link, ^link
 	if dialed {
@@ -69,7 +71,8 @@ func (c *Conn) Peer() string { return c.peer }
 // Self is the name of the rank at this end.
 func (c *Conn) Self() string { return c.self }
 
-// OnHost says that the connection is a Unix socket or one of TCP on loopback, and joins processes of one host.
+// OnHost reports whether the connection joins processes of one host: by a Unix
+// socket, or by TCP on loopback.
 func (c *Conn) OnHost() bool {
 	socket, overTCP := c.nc.(*net.TCPConn)
 	return c.PassesSegments() || overTCP && onLoopback(socket)
@@ -83,17 +86,18 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Hijack gives the connection to a caller that goes on without c, and the header that the
-// next frame would begin with.
+// Hijack returns the connection to a caller that continues without c, and the
+// header of the next frame.
 func (c *Conn) Hijack() (net.Conn, Header) { return c.nc, c.outNext }
 
-// SetReadDeadline bounds pending and later reads; the zero time lifts the bound.
+// SetReadDeadline sets the deadline of pending and later reads; the zero time
+// means none.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.readWait.Store(int64(time.Until(t)))
 	return c.nc.SetReadDeadline(t)
 }
 
-// SetDeadline bounds both.
+// SetDeadline sets both the read and the write deadline.
 func (c *Conn) SetDeadline(t time.Time) error {
 	wait := int64(time.Until(t))
 	c.readWait.Store(wait)
@@ -101,28 +105,28 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.nc.SetDeadline(t)
 }
 
-// SetWriteDeadline bounds pending and later sends; the zero time lifts the bound.
+// SetWriteDeadline sets the deadline of pending and later sends; the zero time
+// means none.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.writeWait.Store(int64(time.Until(t)))
 	return c.nc.SetWriteDeadline(t)
 }
 
-// Send writes one frame: h, whose Payload it sets, then the parts of the
-// payload one after the other, all in one system call if the peer keeps up.
-// The error is a *WaitError at the write deadline and a *PeerError if the
-// connection broke.
+// Send writes one frame: the header h, then the parts of the payload. Send sets
+// h.Payload. Send uses one system call if the peer keeps up. The error is a
+// *WaitError at the write deadline and a *PeerError if the connection broke.
 func (c *Conn) Send(h *Header, payload ...[]byte) error {
 	return c.ExplainSend(c.Post(h, payload...), "a frame", c.writeWait.Load())
 }
 
-// Post is Send with the error of the connection as it is.
+// Post is Send, but returns the connection's error unchanged.
 func (c *Conn) Post(h *Header, payload ...[]byte) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	return c.send(h, payload)
 }
 
-// PostBy is Post with a write deadline, which stays in force.
+// PostBy is Post with a write deadline, which also applies to later sends.
 func (c *Conn) PostBy(deadline time.Time, h *Header, payload ...[]byte) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -148,7 +152,8 @@ func (c *Conn) send(h *Header, payload [][]byte) error {
 	return err
 }
 
-// number makes h, whose Payload is set, the next frame to go, in outHead.
+// number fills h in as the header of the next frame to send and encodes it into
+// outHead. h.Payload must be set.
 func (c *Conn) number(h *Header) {
 	h.Sequence, h.Link = c.outNext.Sequence, c.outNext.Link
 	c.outNext.Sequence++
@@ -156,14 +161,15 @@ func (c *Conn) number(h *Header) {
 }
 
 // ReadHeader reads the header of the next frame. The caller must then read
-// exactly h.Payload bytes, and should compare that with what it expects first.
-// Beside the errors of ReadFull it fails on what is not the next frame of this
-// link.
+// exactly h.Payload bytes, and should first compare h.Payload with the size
+// that it expects. In addition to the errors of ReadFull, it fails on a header
+// that is not the next frame of this link.
 func (c *Conn) ReadHeader(h *Header) error {
 	return c.Explain(c.NextHeader(h), "a frame", c.readWait.Load())
 }
 
-// NextHeader is ReadHeader with the error of the connection as it is, for Explain.
+// NextHeader is ReadHeader, but returns the connection's error unchanged, for
+// Explain.
 func (c *Conn) NextHeader(h *Header) error {
 	if _, err := io.ReadFull(c.in, c.inHead[:]); err != nil {
 		return err
@@ -183,7 +189,7 @@ func (c *Conn) NextHeader(h *Header) error {
 	return nil
 }
 
-// Buffered says whether the next n bytes are here already.
+// Buffered reports whether the next n bytes have already been received.
 func (c *Conn) Buffered(n uint64) bool { return n <= uint64(c.in.Buffered()) } // #nosec G115 -- a length
 
 // ReadFull fills buf with the next bytes of the payload. The error is a
@@ -192,14 +198,15 @@ func (c *Conn) ReadFull(buf []byte) error {
 	return c.Explain(c.Fill(buf), "the payload of a frame", c.readWait.Load())
 }
 
-// Fill is ReadFull with the error of the connection as it is, for Explain.
+// Fill is ReadFull, but returns the connection's error unchanged, for Explain.
 func (c *Conn) Fill(buf []byte) error {
 	_, err := io.ReadFull(c.in, buf)
 	return err
 }
 
-// Explain turns an error of the connection during what into a *WaitError or a
-// *PeerError and passes every other error on.
+// Explain turns an error of the connection into a *WaitError or a *PeerError,
+// in which what names the failed activity. Explain returns every other error
+// unchanged.
 func (c *Conn) Explain(err error, what string, waitedNS int64) error {
 	if err == nil || !broken(err) {
 		return err
@@ -210,12 +217,12 @@ func (c *Conn) Explain(err error, what string, waitedNS int64) error {
 	}
 	var op *net.OpError
 	if errors.As(err, &op) {
-		err = op.Err // without the addresses, which the names replace
+		err = op.Err // without the addresses, since the error has the ranks' names
 	}
 	return &comm.PeerError{Waiter: c.self, Peer: c.peer, What: what, Err: err}
 }
 
-// ExplainSend is explain for the sending of what.
+// ExplainSend is Explain for sends. what names the message.
 func (c *Conn) ExplainSend(err error, what string, waitedNS int64) error {
 	err = c.Explain(err, what, waitedNS)
 	if wait, ok := errors.AsType[*comm.WaitError](err); ok {
@@ -224,20 +231,21 @@ func (c *Conn) ExplainSend(err error, what string, waitedNS int64) error {
 	return err
 }
 
-// broken tells an error of the connection from one of what came over it.
+// broken reports whether err is an error of the connection itself, not of the
+// data received over it.
 func broken(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Links are the connections that a port or a group joins at one rank.
+// Links are the connections of one rank's port or group.
 type Links struct {
 	Self    string
-	Conns   []*Conn // by position of the peer
+	Conns   []*Conn // by the peer's position
 	Timeout time.Duration
 }
 
-// Close closes all of them.
+// Close closes all connections.
 func (l *Links) Close() (err error) {
 	for _, c := range l.Conns {
 		if c == nil {

@@ -72,7 +72,7 @@ func TestConnErrorsNameThePeer(t *testing.T) {
 			t.Fatalf("reading from a closed peer gave %v", err)
 		}
 		var err error
-		for range 100 { // over TCP the first frame may still leave
+		for range 100 { // over TCP the first frames may still be sent
 			if err = a.Send(&wire.Header{Op: wire.OpUser}); err != nil {
 				break
 			}
@@ -84,13 +84,14 @@ func TestConnErrorsNameThePeer(t *testing.T) {
 	})
 }
 
-// Over TLS a frame of one record costs the object by which crypto/tls reads it, and no more.
+// Sending allocates nothing. Over TLS, reading a frame of one record allocates
+// one object, in crypto/tls.
 func TestSendDoesNotAllocate(t *testing.T) {
 	linktest.OverNetworks(t, func(t *testing.T, n *wire.Network) {
 		most := 0.0
 		switch n {
 		case grpc.Network, linktest.GRPCOverTLS:
-			return // gRPC allocates what it likes
+			return // gRPC allocates for each message
 		case linktest.TLS:
 			most = 1
 		}
@@ -109,8 +110,8 @@ func TestSendDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// TestFramesOutOfPlaceAreRefused sends bytes that are whole frames, but not the
-// next one of their link.
+// TestFramesOutOfPlaceAreRefused sends whole frames that are not the next frame
+// of their link.
 func TestFramesOutOfPlaceAreRefused(t *testing.T) {
 	frame := func(h wire.Header) []byte {
 		var buf [wire.HeaderSize]byte

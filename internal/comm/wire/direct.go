@@ -17,28 +17,31 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// direct is a Unix socket that the runtime's poller does not watch. A reader polls for a while and then
-// sleeps in the kernel, on a thread of its own. An answer during the poll wakes no thread and no
-// goroutine, and its sender wakes none either.
+// direct is a Unix socket that the runtime's poller does not watch. A reader
+// polls for a while and then sleeps in the kernel, on its own thread. If the
+// answer arrives during the polling, neither its sender nor its reader has to
+// wake a thread or a goroutine.
 //
-// One goroutine may read at a time, one write. A new deadline bounds a running call within slice.
+// One goroutine may read at a time, and one may write. A new deadline takes
+// effect on a running call within slice.
 type direct struct {
 	look
-	early   []byte // what had been read before
+	early   []byte // bytes read before Direct took the socket
 	fd      int
-	using   sync.RWMutex // held for reading while the descriptor is in use
+	using   sync.RWMutex // held for reading while the descriptor is used
 	closed  atomic.Bool
-	readBy  atomic.Int64 // on the clock of comm.Now, ns; 0: no deadline
+	readBy  atomic.Int64 // deadline in ns of comm.Now; 0: none
 	writeBy atomic.Int64
 	local   net.Addr
 	remote  net.Addr
 }
 
-// slice is how long a thread sleeps before it looks at its deadline again.
+// slice is the maximum sleep of a thread before it checks its deadline again.
 const slice = 100 * time.Millisecond
 
-// Direct takes the socket of c from the runtime's poller: readers then poll for up to most before they
-// sleep. It must be a Unix socket that is not in use yet.
+// Direct takes c's socket away from the runtime's poller. Readers then poll for
+// up to most before they sleep. The socket must be a Unix socket that is not in
+// use yet.
 func (c *Conn) Direct(most time.Duration) error {
 	nc, err := c.unix()
 	if err != nil {
@@ -56,7 +59,7 @@ func (c *Conn) Direct(most time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot copy the socket of its link to %s: %w", c.self, c.peer, err)
 	}
-	_ = nc.Close() // the copy keeps the connection
+	_ = nc.Close() // the duplicate keeps the connection open
 	c.nc = d
 	c.in.Reset(d)
 	return nil
@@ -95,7 +98,7 @@ func (d *direct) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// lookFor reads as soon as there is something, for as long as a look lasts.
+// lookFor polls until it can read or the look ends.
 func (d *direct) lookFor(p []byte) (n int, err error) {
 	err = unix.EAGAIN
 	for now, until := d.times(d.readBy.Load()); again(err) && now < until && !d.closed.Load(); {
@@ -107,7 +110,7 @@ func (d *direct) lookFor(p []byte) (n int, err error) {
 	return n, err
 }
 
-// again says that a system call is to be made again, now or later.
+// again reports whether a failed system call should be repeated, now or later.
 func again(err error) bool { return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) }
 
 // Write implements net.Conn.
@@ -130,7 +133,7 @@ func (d *direct) Write(p []byte) (written int, err error) {
 	return written, nil
 }
 
-// awaitRoom waits until a write that ended with err can be made again.
+// awaitRoom waits until a write that failed with err can be repeated.
 func (d *direct) awaitRoom(err error) error {
 	switch {
 	case d.closed.Load():
@@ -148,7 +151,8 @@ func (d *direct) awaitRoom(err error) error {
 	return err
 }
 
-// sleep waits for an event, of the peer or Close, until a deadline or for a slice.
+// sleep waits for an event, which the peer or Close causes. sleep waits until
+// the deadline and at most for a slice.
 func (d *direct) sleep(event int16, by *atomic.Int64) error {
 	limit := slice
 	if deadline := by.Load(); deadline != 0 {
@@ -165,7 +169,8 @@ func (d *direct) sleep(event int16, by *atomic.Int64) error {
 	return nil
 }
 
-// WriteMsgUnix sends p, and with its first byte the descriptors in oob, as net.UnixConn does.
+// WriteMsgUnix sends p and, with its first byte, the descriptors in oob, as
+// net.UnixConn does.
 func (d *direct) WriteMsgUnix(p, oob []byte, _ *net.UnixAddr) (n, oobn int, err error) {
 	d.using.RLock()
 	defer d.using.RUnlock()
@@ -183,7 +188,7 @@ func (d *direct) WriteMsgUnix(p, oob []byte, _ *net.UnixAddr) (n, oobn int, err 
 	}
 }
 
-// ready says that a read would not block.
+// ready reports whether a read would return at once.
 func (d *direct) ready() bool {
 	d.using.RLock()
 	defer d.using.RUnlock()
@@ -195,8 +200,8 @@ func (d *direct) ready() bool {
 	return n > 0
 }
 
-// Ready says that there is something to read from a connection that Direct was called of, be it that
-// it has ended.
+// Ready reports whether there is something to read, which includes the end of
+// the connection. Direct must have been called.
 func (c *Conn) Ready() bool {
 	d, ok := c.nc.(*direct)
 	return c.in.Buffered() > 0 || ok && d.ready()
@@ -206,8 +211,9 @@ func (d *direct) failed(what string, err error) error {
 	return &net.OpError{Op: what, Net: "unix", Source: d.local, Addr: d.remote, Err: err}
 }
 
-// Close implements net.Conn. It closes the descriptor once it is out of use: its number may be reused at
-// once, and a late read would read from the new file.
+// Close implements net.Conn. Close closes the descriptor only when no call uses
+// it. The descriptor's number may be reused at once, and a late read would read
+// from the new file.
 func (d *direct) Close() error {
 	if d.closed.Swap(true) {
 		return net.ErrClosed

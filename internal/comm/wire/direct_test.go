@@ -16,7 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// directLink is a link over a Unix socket whose ends look for that long.
+// directLink is a link over a Unix socket. Both ends poll for the given time
+// before they sleep.
 func directLink(t testing.TB, look time.Duration) (a, b *wire.Conn) {
 	t.Helper()
 	a, b = linktest.Link(t, wire.Unix, "trainer0", "server1")
@@ -26,10 +27,11 @@ func directLink(t testing.TB, look time.Duration) (a, b *wire.Conn) {
 	return a, b
 }
 
-// looks are for reads that find frames by looking and for reads that sleep until they come.
+// looks are polling times for reads that find frames while polling, and for
+// reads that sleep until frames arrive.
 var looks = map[string]time.Duration{"looks": time.Minute, "sleeps": 0}
 
-// Frames larger than a socket holds go both ways at once.
+// Frames larger than a socket's buffer travel both ways at once.
 func TestFramesOverDirectSockets(t *testing.T) {
 	for name, look := range looks {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +67,7 @@ func TestFramesOverDirectSockets(t *testing.T) {
 	}
 }
 
-// someSeconds is how long a wait was granted, which a busy machine makes shorter.
+// someSeconds matches the length of a wait, which is shorter on a busy machine.
 var someSeconds = regexp.MustCompile(`0\.\d+ s`)
 
 func TestErrorsOfDirectSockets(t *testing.T) {
@@ -113,7 +115,8 @@ func TestErrorsOfDirectSockets(t *testing.T) {
 	}
 }
 
-// A deadline that is lifted bounds nothing any more, and one that has passed lets through what is there.
+// After a deadline is lifted, it has no effect. After a deadline has passed, a
+// read still returns data that have arrived.
 func TestDeadlinesOfDirectSockets(t *testing.T) {
 	a, b := directLink(t, 0)
 	past := time.Now().Add(-time.Second)
@@ -135,7 +138,7 @@ func TestDeadlinesOfDirectSockets(t *testing.T) {
 	}
 }
 
-// A read that sleeps ends by a deadline that is set meanwhile.
+// A new deadline ends a read that is already sleeping.
 func TestDeadlinesBoundPendingReads(t *testing.T) {
 	a, _ := directLink(t, 0)
 	timer := time.AfterFunc(20*time.Millisecond, func() { _ = a.SetDeadline(time.Now()) })
@@ -146,7 +149,7 @@ func TestDeadlinesBoundPendingReads(t *testing.T) {
 	}
 }
 
-// What was read before the socket was taken from the poller comes first.
+// Bytes that were read before Direct are the first to be returned.
 func TestDirectSocketsLoseNothing(t *testing.T) {
 	a, b := linktest.Link(t, wire.Unix, "trainer0", "server1")
 	for i := range 3 {
@@ -192,7 +195,7 @@ func TestReady(t *testing.T) {
 	want(true, "it is closed")
 }
 
-// Close gives the descriptor back, also while somebody reads.
+// Close closes the descriptor, even during a read.
 func TestDirectSocketsAreGivenBack(t *testing.T) {
 	open := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
@@ -208,17 +211,18 @@ func TestDirectSocketsAreGivenBack(t *testing.T) {
 		commtest.Must(t, b.Close())
 		wg.Wait()
 	}
-	if after := open(); after > before+2 { // of the listeners, which the end of the test closes
+	if after := open(); after > before+2 { // of the listeners, which stay open until the end of the test
 		t.Errorf("%d descriptors are open, %d before", after, before)
 	}
 }
 
-// What is written to a closed socket does not go to who has its descriptor's number by now.
+// A write to a closed socket does not reach a new file with the same descriptor
+// number.
 func TestClosedDirectSocketsWriteNothing(t *testing.T) {
 	a, _ := directLink(t, 0)
 	commtest.Must(t, a.Close())
 	var files []*os.File
-	for range 8 { // one of them has it
+	for range 8 { // one of these files gets the number
 		f, err := os.CreateTemp(t.TempDir(), "")
 		commtest.Must(t, err)
 		defer func() { _ = f.Close() }()

@@ -5,30 +5,30 @@ import (
 	"fmt"
 )
 
-// Op says what a frame is for.
+// Op is the kind of a frame.
 type Op uint8
 
-// The data plane's own operations. Other users of a Conn may use those from OpUser
-// upwards.
+// Operations of the data plane. Other users of a Conn may use the operations
+// from OpUser on.
 const (
 	OpHello         Op = 1 + iota // the first frame of a connection
 	OpAck                         // the hello is accepted
 	OpRefuse                      // the hello is refused; the payload says why
 	OpBye                         // the sender ends the link in order
 	OpPush                        // a gradient from a trainer
-	OpAnswer                      // its replacement from the server
-	OpScatter                     // a chunk of an all-reduce's reduce-scatter
-	OpGather                      // a chunk of its all-gather
-	OpRows                        // the rows of one member of an all-gather
+	OpAnswer                      // the server's answer, which replaces the gradient
+	OpScatter                     // a chunk in the reduce-scatter of an all-reduce
+	OpGather                      // a chunk in the all-gather of an all-reduce
+	OpRows                        // one member's rows in an all-gather
 	OpBroadcast                   // a piece of a broadcast
-	OpBarrier                     // the sender has heard of one more member at the barrier
+	OpBarrier                     // one more member has reached the barrier
 	OpSegment                     // a request for a segment
-	OpLookup                      // the bags of a lookup; in answer, the columns of their sums
-	OpUpdate                      // the gradient of those sums; in answer, that it is applied
-	OpReduceScatter               // a chunk of a reduce-scatter that no all-gather follows
-	OpAllGather                   // a chunk of an all-gather that follows no reduce-scatter
-	OpAllToAll                    // blocks of an all-to-all on their way
-	OpOffer                       // what the peer is to import of a device, or why nothing is shared
+	OpLookup                      // the bags of a lookup; in the answer, the columns of their sums
+	OpUpdate                      // the gradient of a lookup's sums; in the answer, a confirmation
+	OpReduceScatter               // a chunk of a reduce-scatter on its own
+	OpAllGather                   // a chunk of an all-gather on its own
+	OpAllToAll                    // blocks of an all-to-all
+	OpOffer                       // an offer to import device memory, or the reason for none
 	opEnd
 
 	OpUser Op = 0x40
@@ -37,17 +37,17 @@ const (
 const (
 	// HeaderSize is the size of an encoded Header in bytes: a cache line.
 	HeaderSize = 64
-	// MaxPayload bounds the payload of a frame in bytes. A reader that knows
-	// what it expects checks Header.Payload against that as well.
+	// MaxPayload is the maximum payload of a frame in bytes. A reader that
+	// knows the expected size also checks Header.Payload against that size.
 	MaxPayload = 1 << 36
 
 	headerMagic   = 0x66627370 // "psbf" in memory
 	headerVersion = 2
 )
 
-// Header starts every frame; Payload bytes follow it. Op, Payload, Sequence and
-// Link mean the same in all frames, the other fields what the operation makes of
-// them.
+// Header starts every frame; Payload bytes follow. Op, Payload, Sequence and
+// Link have the same meaning in all frames; the operation defines the other
+// fields.
 //
 // The encoding is little-endian: magic uint32, version uint16, Op uint8, Flags
 // uint8, Batch int64, Bucket int32, Rows int32, Arg int64, Arg2 int64, Payload
@@ -61,8 +61,9 @@ type Header struct {
 	Arg     int64
 	Arg2    int64
 	Payload uint64
-	// Sequence numbers the frames in one direction of a connection, from 0. Link identifies the connection and
-	// the direction. A Conn sets and checks both.
+	// Sequence is the number of the frame in its direction of the connection,
+	// from 0. Link identifies the connection and the direction. A Conn sets and
+	// checks both.
 	Sequence uint64
 	Link     uint64
 }
@@ -84,8 +85,9 @@ func (h *Header) Encode(buf *[HeaderSize]byte) {
 	le.PutUint64(buf[56:], h.Link)
 }
 
-// Decode reads h from buf. It fails on a foreign magic number or version, an
-// unknown operation and a payload over MaxPayload; h is unchanged then.
+// Decode reads h from buf. Decode returns an error, and leaves h unchanged, for
+// a wrong magic number or version, an unknown operation, or a payload over
+// MaxPayload.
 func (h *Header) Decode(buf *[HeaderSize]byte) error {
 	le := binary.LittleEndian
 	if magic := le.Uint32(buf[0:]); magic != headerMagic {

@@ -44,7 +44,7 @@ func FuzzListener(f *testing.F) {
 		switch {
 		case err != nil:
 		case h.Op == wire.OpAck && knows:
-			_, _ = l.Accept("push", "trainer0", time.Millisecond) // or another name
+			_, _ = l.Accept("push", "trainer0", time.Millisecond) // the stream may contain another name
 		case h.Op == wire.OpRefuse && h.Payload > 0 && h.Payload <= wire.MaxReason:
 			commtest.Must(t, c.Fill(make([]byte, h.Payload)))
 			if _, err := nc.Read(make([]byte, 1)); err == nil {

@@ -11,15 +11,16 @@ import (
 	"github.com/psbench/psbench/internal/strangers"
 )
 
-// Until a caller has proved that it knows the secret, it holds a descriptor, readAhead bytes and what a handshake
-// needs, for a bounded time, and there are at most maxGreetings of its kind.
+// A caller that has not proved that it knows the secret is a stranger. A
+// stranger holds a descriptor, readAhead bytes and the memory of a handshake,
+// for a limited time. At most maxGreetings strangers are served at once.
 const (
 	helloTimeout   = 5 * time.Second // between connect and hello
 	crowdedTimeout = 250 * time.Millisecond
 	maxGreetings   = 32
 )
 
-// accept begins the greeting of each caller, as soon as there is a place.
+// accept begins the greeting of each caller as soon as there is room.
 func (l *Listener) accept() {
 	limits := strangers.Limits{Most: maxGreetings, Patience: helloTimeout, Crowded: crowdedTimeout}
 	strangers.Accept(l.ln, l.done, limits, l.begin)
@@ -37,8 +38,8 @@ func (l *Listener) begin(socket net.Conn, known func()) {
 	l.workers.Go(func() { l.greet(socket, known) })
 }
 
-// greet reads the hello that comes over socket and files the link, or says why
-// not and hangs up. A caller that fails TLS gets no reason.
+// greet reads the hello from socket and files the link. If it refuses the link,
+// it sends the reason and hangs up. A caller that fails TLS gets no reason.
 func (l *Listener) greet(socket net.Conn, known func()) {
 	defer func() {
 		l.mu.Lock()
@@ -52,7 +53,7 @@ func (l *Listener) greet(socket net.Conn, known func()) {
 		return
 	}
 	link, err := l.admit(c, socket, known)
-	known() // or hung up on
+	known() // or the caller is refused
 	if err == nil {
 		err = c.raise(l.at.network.accepted, time.Now().Add(helloTimeout))
 	}
@@ -67,8 +68,8 @@ func (l *Listener) greet(socket net.Conn, known func()) {
 	}
 }
 
-// admit reads the hello of c, which runs over socket, and acknowledges it. It gives the
-// place of the link.
+// admit reads and acknowledges the hello of c, which runs over socket. admit
+// returns the link's entry.
 func (l *Listener) admit(c *Conn, socket net.Conn, known func()) (*expectedLink, error) {
 	m, err := l.readHello(c)
 	if err != nil {
@@ -99,8 +100,9 @@ func (l *Listener) readHello(c *Conn) (m hello, err error) {
 	return m, nil
 }
 
-// acknowledge tells a caller that knows the secret that it has its link. The
-// acknowledgement fits the empty socket buffer and so does not hold the lock up.
+// acknowledge confirms the link to a caller that knows the secret. The
+// acknowledgement fits into the empty socket buffer, so the send does not block
+// while the lock is held.
 func (l *Listener) acknowledge(c *Conn, m hello, socket net.Conn, known func()) (*expectedLink, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +121,7 @@ func (l *Listener) acknowledge(c *Conn, m hello, socket net.Conn, known func()) 
 		return nil, err
 	}
 	c.adopt(number, false)
-	known() // so that nobody sets another deadline
+	known() // prevents another deadline
 	if err := c.Lift(); err != nil {
 		return nil, err
 	}
@@ -128,15 +130,15 @@ func (l *Listener) acknowledge(c *Conn, m hello, socket net.Conn, known func()) 
 	return link, nil
 }
 
-// file puts c, which runs over socket, where Accept finds it: from then on it belongs
-// to Accept's caller.
+// file passes c, which runs over socket, to Accept. From then on Accept's
+// caller owns c.
 func (l *Listener) file(c *Conn, link *expectedLink, socket net.Conn) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return net.ErrClosed
 	}
-	delete(l.greetings, socket) // Close leaves it alone from now on
+	delete(l.greetings, socket) // Close ignores the socket from now on
 	link.ready <- c
 	return nil
 }

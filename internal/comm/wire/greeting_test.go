@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// clientHello is what a client of TLS sends first.
+// clientHello is the first message of a TLS client.
 func clientHello(t testing.TB) []byte {
 	t.Helper()
 	known, err := identity.Of(linktest.TestSecret, "links")
@@ -31,8 +31,8 @@ func clientHello(t testing.TB) []byte {
 	return first[:n]
 }
 
-// Strangers that connect and say nothing, or begin a call of gRPC or a handshake of TLS, take
-// few descriptors and little memory, and keep nobody out.
+// Many strangers take few descriptors and little memory, and do not block known
+// callers. Some send nothing; others begin a gRPC call or a TLS handshake.
 func TestStrangersAreFew(t *testing.T) {
 	const strangers = 3 * wire.MaxGreetings
 	hello := clientHello(t)
@@ -76,7 +76,7 @@ func TestStrangersAreFew(t *testing.T) {
 			select {
 			case err := <-linked:
 				commtest.Must(t, err)
-				if want := wire.MaxGreetings + 16; most > want { // some are of the listener, the caller and this test
+				if want := wire.MaxGreetings + 16; most > want { // for the listener, the caller and the test
 					t.Errorf("%d descriptors are open for strangers, want at most %d", most, want)
 				}
 				if grown := heap() - heapBefore; grown > 4<<20 {
@@ -89,7 +89,7 @@ func TestStrangersAreFew(t *testing.T) {
 	})
 }
 
-// A caller that a crowded listener hangs up on calls again.
+// A caller calls again if a crowded listener hangs up on it.
 func TestDialCallsAgain(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	commtest.Must(t, err)

@@ -22,13 +22,15 @@ const (
 	maxReason = 1 << 10
 )
 
-// hello is the first frame of a connection: caller, callee and purpose.
+// hello is the first frame of a connection. hello names the caller, the callee
+// and the purpose.
 type hello struct {
 	secret            [SecretSize]byte
 	purpose, from, to string
 }
 
-// encode is the secret, then each name as a uint16 length and its bytes.
+// encode returns the secret, followed by each name as a uint16 length and its
+// bytes.
 func (m *hello) encode() ([]byte, error) {
 	buf := append(make([]byte, 0, maxHello), m.secret[:]...)
 	for _, name := range []string{m.purpose, m.from, m.to} {
@@ -69,17 +71,18 @@ func secretOf(secret []byte) (s [SecretSize]byte, err error) {
 	return [SecretSize]byte(secret), nil
 }
 
-// Call describes the link that a rank dials. Purpose distinguishes the links between the
-// same two ranks. The whole call takes at most the timeout.
+// Call describes a link that a rank dials. Purpose distinguishes several links
+// between the same two ranks. The whole call takes at most Timeout.
 type Call struct {
 	From, To, Purpose string
 	Secret            []byte
 	Timeout           time.Duration
 }
 
-// Dial links the caller to the rank whose Listener has the given address, and waits until
-// that rank has accepted the hello. The error is a *WaitError if no answer came in time.
-// If the rank refused the link, the error names it and its reason.
+// Dial links the caller to the rank whose Listener has the given address. Dial
+// waits until that rank has accepted the hello. The error is a *WaitError if no
+// answer came in time. If the rank refused the link, the error contains the
+// rank's name and its reason.
 func (n *Network) Dial(address string, call Call) (*Conn, error) {
 	d, err := n.dialling(address, call)
 	if err != nil {
@@ -88,11 +91,12 @@ func (n *Network) Dial(address string, call Call) (*Conn, error) {
 	var lost error
 	for {
 		c, err := d.call()
-		// A listener that strangers crowd may hang up on a caller that is slow. Was it
-		// closed instead, nobody answers the next call.
+		// A listener with too many strangers may hang up on a slow caller, so
+		// Dial calls again. If the listener was closed instead, the next call
+		// fails.
 		if _, hungUp := errors.AsType[*comm.PeerError](err); !hungUp {
 			if timedOut(err) && lost != nil {
-				err = lost // which is why there was no time for this call
+				err = lost // the lost call used up the time
 			}
 			return c, err
 		}
@@ -103,17 +107,18 @@ func (n *Network) Dial(address string, call Call) (*Conn, error) {
 	}
 }
 
-// callAgain is the pause before a call after one that the listener hung up on.
+// callAgain is the pause before the next call, after the listener has hung up.
 const callAgain = 20 * time.Millisecond
 
-// timedOut says whether a call ended by its deadline, connected or not.
+// timedOut reports whether a call reached its deadline, before or after
+// connecting.
 func timedOut(err error) bool {
 	_, waited := errors.AsType[*comm.WaitError](err)
 	dialled, ok := errors.AsType[net.Error](err)
 	return waited || ok && dialled.Timeout()
 }
 
-// dialling is a link on its way.
+// dialling is a link that is being opened.
 type dialling struct {
 	Call
 	place    endpoint
@@ -142,7 +147,7 @@ func (d *dialling) unreachable(err error) error {
 	return fmt.Errorf("%s cannot reach %s for its %s link: %w", d.From, d.To, d.Purpose, err)
 }
 
-// call connects and greets once.
+// call connects and sends the hello once.
 func (d *dialling) call() (*Conn, error) {
 	nc, err := dialSocket(d.place, d.deadline)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -168,7 +173,7 @@ func (d *dialling) call() (*Conn, error) {
 	return c, nil
 }
 
-// secure has c go through TLS, where the place asks for that.
+// secure starts TLS on c if the endpoint requires it.
 func (d *dialling) secure(c *Conn) error {
 	if d.keys.tls == nil {
 		return nil
@@ -186,11 +191,11 @@ func (d *dialling) secure(c *Conn) error {
 
 func awaitedAck(purpose string) string { return "the acknowledgement of its " + purpose + " link" }
 
-// greet sends the hello and reads the verdict.
+// greet sends the hello and reads the listener's answer.
 func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout time.Duration) error {
 	what := awaitedAck(purpose)
-	// A listener that refuses may close before it has read everything, so the
-	// verdict tells more than the error of the send.
+	// A listener that refuses may close before it has read everything. The
+	// listener's answer then says more than the error of the send.
 	_ = c.PostBy(deadline, &Header{Op: OpHello}, body)
 	if err := c.SetReadDeadline(deadline); err != nil {
 		return c.Explain(err, what, 0)
@@ -213,7 +218,7 @@ func (c *Conn) greet(body []byte, purpose string, deadline time.Time, timeout ti
 	return fmt.Errorf("%s answered the hello of %s with operation %d", c.peer, c.self, h.Op)
 }
 
-// raise has the frames go through what its network puts on top of the socket.
+// raise puts the network's protocol between the frames and the socket.
 func (c *Conn) raise(by Raise, deadline time.Time) error {
 	if by == nil {
 		return nil
@@ -225,7 +230,8 @@ func (c *Conn) raise(by Raise, deadline time.Time) error {
 	return err
 }
 
-// resumed is a socket of which in may have read more than the greeting.
+// resumed is a socket with a reader, in, that may have buffered bytes beyond
+// the greeting.
 type resumed struct {
 	net.Conn
 	in *bufio.Reader

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// Listener takes the links that other ranks dial and keeps each until the rank
-// itself asks for it. It belongs to one rank.
+// Listener accepts the links that other ranks dial. Listener keeps each link
+// until its rank asks for the link. Listener belongs to one rank.
 type Listener struct {
 	self   string
 	secret [SecretSize]byte
@@ -23,24 +23,25 @@ type Listener struct {
 
 	mu        sync.Mutex
 	closed    bool
-	greetings map[net.Conn]bool // connected, not yet links
+	greetings map[net.Conn]bool // connections that are not links yet
 	links     map[linkKey]*expectedLink
 	done      chan struct{}  // closed by Close
-	workers   sync.WaitGroup // the accept loop and the greetings
+	workers   sync.WaitGroup // the accept loop and all greetings
 }
 
 type linkKey struct{ purpose, from string }
 
-// expectedLink is the place of one link, made when it is asked for or when it
-// comes.
+// expectedLink is the entry of one link. An entry is made when its rank asks
+// for the link or when the link arrives, whichever is first.
 type expectedLink struct {
 	came  bool
-	ready chan *Conn // accepted, not yet asked for; capacity 1
+	ready chan *Conn // an arrived link that nobody has asked for yet; capacity 1
 }
 
-// Listen opens a socket for the rank named self: at a path, or at a port of its choice
-// of an IP address. A caller must know the run's secret of SecretSize bytes. Each link,
-// by purpose and caller, is accepted once, so a repeated hello is refused.
+// Listen opens a socket for the rank named self: at a path, or at a free port
+// of an IP address. A caller must know the run's secret of SecretSize bytes.
+// Each link, identified by purpose and caller, is accepted once, so a repeated
+// hello is refused.
 func (n *Network) Listen(address, self string, secret []byte) (*Listener, error) {
 	key, err := secretOf(secret)
 	if err != nil {
@@ -72,8 +73,9 @@ func (n *Network) listen(address, self string, secret [SecretSize]byte) (*Listen
 	return l, nil
 }
 
-// Beside returns a listener over network n for the rank of l, which listens on a path: l itself
-// if it is of that network, else a listener at a path next to l's, or at a port of ip.
+// Beside returns a listener over network n for the rank of l, which must listen
+// on a path. The result is l itself if l is on n. Otherwise it is a new
+// listener, at a path next to l's or at a port of ip.
 func (l *Listener) Beside(n *Network, ip string) (*Listener, error) {
 	switch {
 	case n == l.at.network:
@@ -84,11 +86,11 @@ func (l *Listener) Beside(n *Network, ip string) (*Listener, error) {
 	return n.listen(l.at.path+"."+n.name, l.self, l.secret)
 }
 
-// Address is what a peer passes to Dial.
+// Address is the address that a peer passes to Dial.
 func (l *Listener) Address() string { return l.at.String() }
 
-// Close hangs up on all links that no Accept has taken, ends pending Accepts,
-// waits for the listener's goroutines and removes the socket.
+// Close hangs up on all links that Accept has not returned, ends pending
+// Accepts, waits for the listener's goroutines and removes the socket.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -115,8 +117,8 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// Accept waits for the link that the rank named from dials for purpose. The
-// error is a *WaitError if it does not come in time.
+// Accept waits for the link that the rank named from dials for this purpose.
+// The error is a *WaitError if the link does not arrive in time.
 func (l *Listener) Accept(purpose, from string, timeout time.Duration) (*Conn, error) {
 	l.mu.Lock()
 	link := l.link(linkKey{purpose, from})
@@ -135,7 +137,7 @@ func (l *Listener) Accept(purpose, from string, timeout time.Duration) (*Conn, e
 	}
 }
 
-// link is the place of one link; the caller holds mu.
+// link returns the entry of one link. The caller holds mu.
 func (l *Listener) link(key linkKey) *expectedLink {
 	if l.links[key] == nil {
 		l.links[key] = &expectedLink{ready: make(chan *Conn, 1)}

@@ -76,7 +76,7 @@ func TestAHelloOpensOneLink(t *testing.T) {
 	})
 }
 
-// refusal reads the reason out of what a listener sent before it hung up.
+// refusal returns the reason that a listener sent before it hung up.
 func refusal(t *testing.T, nc net.Conn) string {
 	t.Helper()
 	commtest.Must(t, nc.SetReadDeadline(time.Now().Add(linktest.Patience)))
@@ -118,13 +118,13 @@ func TestGarbageTouchesNothingElse(t *testing.T) {
 		} {
 			nc, err := linktest.DialBare(l)
 			commtest.Must(t, err)
-			_, _ = nc.Write(c.garbage) // the listener may hang up before all of it is there
+			_, _ = nc.Write(c.garbage) // the listener may hang up before everything is sent
 			if got := refusal(t, nc); !strings.Contains(got, c.want) {
 				t.Errorf("garbage was refused with %q, want %q", got, c.want)
 			}
-			_ = nc.Close() // the listener has hung up already, which TLS minds
+			_ = nc.Close() // the listener has hung up already, which is an error for TLS
 		}
-		// Less than gRPC's own greeting, and not that.
+		// The bytes are shorter than gRPC's own greeting and differ from it.
 		nc, err := linktest.DialBare(l)
 		commtest.Must(t, err)
 		_, err = nc.Write(bytes.Repeat([]byte("garbage!"), 100))
@@ -189,7 +189,7 @@ func TestListenerDeadlinesAndClose(t *testing.T) {
 			t.Fatalf("an unclaimed link ended with %v", err)
 		}
 		commtest.Must(t, mine.Send(&wire.Header{Op: wire.OpUser}))
-		commtest.Must(t, kept.ReadHeader(&wire.Header{})) // a link that was asked for outlives its listener
+		commtest.Must(t, kept.ReadHeader(&wire.Header{})) // an accepted link stays open after its listener closes
 		if _, err := os.Stat(strings.TrimPrefix(l.Address(), "unix:")); n == wire.Unix && !os.IsNotExist(err) {
 			t.Fatalf("the socket is still there: %v", err)
 		}

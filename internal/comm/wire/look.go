@@ -12,30 +12,35 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// look is a waiter's polling before it sleeps, which pays only on an idle core. So the waiter yields the core in
-// between, and stops once a yield has let another thread run: a sleeper wakes sooner than a yielding thread gets
-// its turn. The next waits then sleep at once, twice as many each time until a look pays. A yield gives no turn to
-// goroutines of this process, so at least one of the runtime's processors is left to them.
+// look is a waiter's polling before it sleeps. Polling only pays on an idle
+// core. So the waiter yields the core between polls, and stops once a yield has
+// let another thread run: a sleeping thread wakes sooner than a yielding thread
+// gets its turn. The next waits then sleep at once. The number of such waits
+// doubles each time, until a look succeeds. A yield does not let other
+// goroutines of this process run, so at least one of the runtime's processors
+// stays free for them.
 type look struct {
 	most    time.Duration
-	blind   int // waits that are still to sleep at once
-	blinded int // how many of them the last yield to another thread caused
+	blind   int // number of further waits that sleep at once
+	blinded int // value of blind after the last yield to another thread
 }
 
 const (
-	// lent is longer than a yield that lets no other thread run, in ns.
+	// lent is a time in ns; a longer yield has let another thread run.
 	lent = 200_000
-	// mostBlind bounds the waits that sleep at once, one after the other.
+	// mostBlind is the maximum number of consecutive waits that sleep at once.
 	mostBlind = 1 << 10
 )
 
-// looking counts the goroutines of this process that look; mostLooking bounds them.
+// looking is the number of goroutines of this process that poll; mostLooking is
+// its maximum.
 var (
 	looking     atomic.Int32
 	mostLooking = sync.OnceValue(func() int32 { return int32(runtime.GOMAXPROCS(0)) - 1 }) // #nosec G115 -- a count of cores
 )
 
-// mayLook says whether to look at all. If so, lookEnded comes when that is over.
+// mayLook reports whether the waiter may poll. If so, the waiter must call
+// lookEnded afterwards.
 func (l *look) mayLook() bool {
 	if l.blind > 0 {
 		l.blind--
@@ -48,7 +53,7 @@ func (l *look) mayLook() bool {
 	return true
 }
 
-// lookEnded ends a look, which paid or did not.
+// lookEnded ends a look. paid says whether the look was successful.
 func (l *look) lookEnded(paid bool) {
 	looking.Add(-1)
 	if paid {
@@ -56,7 +61,8 @@ func (l *look) lookEnded(paid bool) {
 	}
 }
 
-// times are now and the end of a look that begins now, which a deadline may bound; 0 is none.
+// times returns the current time and the end of a look that begins now. A
+// deadline other than 0 limits the look.
 func (l *look) times(deadline int64) (now, until int64) {
 	now = comm.Now()
 	until = now + int64(l.most)
@@ -66,8 +72,8 @@ func (l *look) times(deadline int64) (now, until int64) {
 	return now, until
 }
 
-// yield gives the core to other threads and returns the time afterwards. If another thread ran meanwhile, it returns
-// a time at which every look is over.
+// yield lets other threads run on the core and returns the time afterwards. If
+// another thread has run, it returns a time after the end of every look.
 func (l *look) yield(before int64) int64 {
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 	return l.yielded(before, comm.Now())

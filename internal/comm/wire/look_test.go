@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Who let somebody run sleeps at once the next times, twice as often each time up to a bound, until
-// looking has paid.
+// After a yield has let another thread run, the next waits sleep at once. The
+// number of such waits doubles each time, up to a limit, until a look succeeds.
 func TestLookingIsForIdleCores(t *testing.T) {
 	allowLooking(t, 1)
 	l := look{most: time.Millisecond}
@@ -34,7 +34,7 @@ func TestLookingIsForIdleCores(t *testing.T) {
 	}
 }
 
-// One processor of the runtime is left to who does not look.
+// One of the runtime's processors stays free for goroutines that do not poll.
 func TestFewLookAtOnce(t *testing.T) {
 	allowLooking(t, 2)
 	all := make([]look, 3)
@@ -54,7 +54,7 @@ func TestFewLookAtOnce(t *testing.T) {
 	}
 }
 
-// A deadline bounds a look.
+// A deadline limits a look.
 func TestTimesOfALook(t *testing.T) {
 	l := look{most: time.Minute}
 	if now, until := l.times(0); until != now+int64(time.Minute) {

@@ -10,39 +10,43 @@ import (
 	"github.com/psbench/psbench/internal/stack"
 )
 
-// Network is how ranks reach each other: a kind of socket, and what their frames go
-// through on it. An address on it is its name, a colon and the place:
-// "unix:/run/trainer0", "tcp:127.0.0.1:4711", "grpc:[::1]:4712".
+// Network is a way for ranks to reach each other: a kind of socket, and the
+// protocols between frames and socket. An address consists of the network's
+// name, a colon and the place: "unix:/run/trainer0", "tcp:127.0.0.1:4711",
+// "grpc:[::1]:4712".
 type Network struct {
 	name   string
-	socket string // what package net calls the kind: unix or tcp
-	// dialed and accepted, unless they are nil, raise the connections of either side.
+	socket string // the kind's name in package net: unix or tcp
+	// dialed and accepted, if not nil, raise the connections of the dialing and
+	// the accepting side.
 	dialed, accepted Raise
-	insecure         bool // nothing is inside TLS
+	insecure         bool // never uses TLS
 }
 
-// Raise puts a protocol below the frames on top of a connection whose ranks have greeted. A
-// stranger cannot make it spend resources. It owns the connection and closes it after an
-// error; it must return by the deadline.
+// Raise puts a protocol on top of a connection, below the frames. The ranks
+// have already greeted, so a stranger cannot make it use resources. Raise owns
+// the connection and closes it after an error. Raise must return by the
+// deadline.
 type Raise func(nc net.Conn, deadline time.Time) (net.Conn, error)
 
-// Unix has sockets in the file system; its connections can pass descriptors. TCP has
-// ports of IP addresses. On one that other hosts reach, every byte of a connection is
-// inside TLS 1.3, by a key that follows from the run's secret; on loopback it is plain.
-// Both sides see it by the address, so that neither can be talked out of it.
+// Unix uses sockets in the file system; its connections can pass descriptors.
+// TCP uses ports of IP addresses. If other hosts can reach the address, every
+// byte of a connection is inside TLS 1.3, with a key derived from the run's
+// secret; on loopback connections are plain. Both sides decide by the address
+// alone, so no one can persuade a side to go without TLS.
 var (
 	Unix = &Network{name: "unix", socket: "unix"}
 	TCP  = &Network{name: "tcp", socket: "tcp"}
 )
 
-// Over is a network on top of this one.
+// Over returns a network on top of this one.
 func (n *Network) Over(name string, dialed, accepted Raise) *Network {
 	return &Network{name: name, socket: n.socket, dialed: dialed.forPsbench(), accepted: accepted.forPsbench(),
 		insecure: n.insecure}
 }
 
-// forPsbench returns r with its library's goroutines marked as psbench's, whichever part's call starts them; nil for
-// a nil r.
+// forPsbench returns r, with the library's goroutines marked as psbench's,
+// whichever part starts them. forPsbench returns nil for a nil r.
 func (r Raise) forPsbench() Raise {
 	if r == nil {
 		return nil
@@ -53,8 +57,8 @@ func (r Raise) forPsbench() Raise {
 	}
 }
 
-// Insecure is this network without TLS, to measure the cost of TLS: anyone on the network
-// between the hosts can read and change the traffic.
+// Insecure returns this network without TLS, to measure the cost of TLS. Anyone
+// on the network between the hosts can then read and change the traffic.
 func (n *Network) Insecure() *Network {
 	if !n.OnIP() {
 		return n
@@ -64,13 +68,14 @@ func (n *Network) Insecure() *Network {
 	return &plain
 }
 
-// Name is the name that its addresses start with.
+// Name is the name at the start of its addresses.
 func (n *Network) Name() string { return n.name }
 
-// OnIP says that it listens on IP addresses; else on paths of sockets.
+// OnIP reports whether the network listens on IP addresses. Otherwise it
+// listens on socket paths.
 func (n *Network) OnIP() bool { return n.socket == "tcp" }
 
-// Has says that an address is one of the network.
+// Has reports whether an address belongs to the network.
 func (n *Network) Has(address string) bool { return strings.HasPrefix(address, n.name+":") }
 
 // parse reads and checks the text of an address.
@@ -91,8 +96,8 @@ func (n *Network) parse(text string) (e endpoint, err error) {
 	return e, CheckIP(e.host.Addr())
 }
 
-// listenAt is where to listen: the path of a socket, or an IP address where the kernel
-// finds a port.
+// listenAt returns the endpoint for listening: a socket path, or an IP address
+// whose port the kernel chooses.
 func (n *Network) listenAt(address string) (e endpoint, err error) {
 	if !n.OnIP() {
 		return endpoint{network: n, path: address}, checkSocketPath(address)
@@ -104,7 +109,8 @@ func (n *Network) listenAt(address string) (e endpoint, err error) {
 	return endpoint{network: n, host: netip.AddrPortFrom(ip, 0)}, CheckIP(ip)
 }
 
-// CheckIP reports an address that does not name one host, the same one for every caller.
+// CheckIP returns an error unless the address names one host, the same for
+// every caller.
 func CheckIP(ip netip.Addr) error {
 	switch {
 	case ip.Unmap().IsUnspecified():

@@ -9,29 +9,31 @@ import (
 )
 
 const (
-	// recordBytes is what a record of TLS holds at most.
+	// recordBytes is the maximum payload of a TLS record.
 	recordBytes = 16 << 10
-	// batchBytes is how many bytes of records, with what TLS adds to each, go to and come
-	// from the socket at once: a system call for each record costs a fifth of the rate.
+	// batchBytes is the number of bytes of records, including TLS overhead,
+	// that go to or come from the socket at once. One system call per record
+	// would cost a fifth of the rate.
 	batchBytes = 4 * (recordBytes + 64)
-	// handshakeBytes is what a stranger may send before it has proved that it knows the
-	// secret: several times what that takes.
+	// handshakeBytes is the maximum number of bytes that a stranger may send
+	// before it has proved that it knows the secret. A handshake needs only a
+	// fraction of that.
 	handshakeBytes = 16 << 10
 )
 
-// sealed is a connection inside TLS 1.3, whose peer has proved that it knows the run's
-// secret. It is closed without a word of TLS, which might have to wait for room: a link
-// ends by a frame, so that one that is cut off is noticed.
+// sealed is a connection inside TLS 1.3 whose peer has proved that it knows the
+// run's secret. Close sends no TLS alert, because sending might block. A link
+// ends with a frame, so the peer detects a link that was cut off.
 type sealed struct {
 	*tls.Conn
 	under  *records
-	record []byte // storage of the pieces that make a record together
+	record []byte // buffer that joins small pieces into one record
 }
 
-// seal has nc, whose deadlines are set, go through TLS by a handshake as client or server,
-// by a configuration of its own.
+// seal starts TLS on nc by a handshake as client or server, with a config that
+// is not shared. The deadlines of nc must be set.
 func seal(nc net.Conn, as func(net.Conn, *tls.Config) *tls.Conn, config *tls.Config) (*sealed, error) {
-	config.DynamicRecordSizingDisabled = true // small records first would suit browsers
+	config.DynamicRecordSizingDisabled = true // small first records would only help browsers
 	s := &sealed{under: &records{Conn: nc, strange: handshakeBytes}}
 	s.Conn = as(s.under, config)
 	if err := s.Handshake(); err != nil {
@@ -42,7 +44,7 @@ func seal(nc net.Conn, as func(net.Conn, *tls.Config) *tls.Conn, config *tls.Con
 	return s, nil
 }
 
-// seal has all that c sends and reads from now on go through TLS.
+// seal starts TLS for all further bytes that c sends and reads.
 func (c *Conn) seal(as func(net.Conn, *tls.Config) *tls.Conn, config *tls.Config) error {
 	s, err := seal(c.nc, as, config)
 	if err == nil {
@@ -65,8 +67,9 @@ func (s *sealed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// WriteVector implements vectorWriter: all of parts, in records that are full but for the
-// last one, and one system call for each batch of them. One goroutine may call it.
+// WriteVector implements vectorWriter. WriteVector writes all parts in full
+// records, except for the last record, with one system call per batch of
+// records. Only one goroutine may call it.
 func (s *sealed) WriteVector(parts [][]byte) error {
 	s.under.hold()
 	record := s.record[:0]
@@ -98,23 +101,24 @@ func (s *sealed) WriteVector(parts [][]byte) error {
 	return s.under.release()
 }
 
-// records is the socket as TLS sees it, which reads and writes record by record.
+// records is the socket below TLS, which TLS reads and writes record by record.
 type records struct {
 	net.Conn
-	strange int           // bytes that the peer may still send as a stranger
-	in      *bufio.Reader // nil of a stranger
+	strange int           // bytes that the peer may still send before it is trusted
+	in      *bufio.Reader // nil until the peer is trusted
 
-	// Beside the goroutine that sends, the one that reads may write: the alert that it
-	// fails with. TLS hands over records in their order, and so they stay: out is empty
-	// unless they are held.
+	// mu guards held and out. The sending goroutine writes; the reading
+	// goroutine may write too, namely the alert when it fails. TLS hands over
+	// records in order. The order is kept, because out is empty unless records
+	// are held.
 	mu   sync.Mutex
-	held bool // records wait until the batch is full, or for release
+	held bool // records wait until the batch is full or released
 	out  []byte
 }
 
 var errTalkative = errors.New("the peer sends more than TLS needs to know it")
 
-// trust is called once the peer is no stranger.
+// trust marks the peer as known.
 func (r *records) trust() {
 	r.in = bufio.NewReaderSize(r.Conn, batchBytes)
 	r.out = make([]byte, 0, batchBytes)
@@ -133,7 +137,8 @@ func (r *records) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. An error of the socket may come with a later call.
+// Write implements net.Conn. Write may return a socket error of an earlier
+// call.
 func (r *records) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +150,7 @@ func (r *records) Write(b []byte) (int, error) {
 			return 0, err
 		}
 	}
-	r.out = append(r.out, b...) // fits: a record is a fourth of the batch
+	r.out = append(r.out, b...) // fits: a record takes a quarter of the batch
 	return len(b), nil
 }
 
@@ -155,7 +160,7 @@ func (r *records) hold() {
 	r.held = true
 }
 
-// release writes what is held.
+// release writes the held records.
 func (r *records) release() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +168,7 @@ func (r *records) release() error {
 	return r.flush()
 }
 
-// flush is called with mu held.
+// flush writes out. The caller holds mu.
 func (r *records) flush() error {
 	_, err := r.Conn.Write(r.out)
 	r.out = r.out[:0]

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A stranger is read no further than a handshake needs; a peer that is known is.
+// The connection reads no more from a stranger than a handshake needs. From a
+// known peer it reads everything.
 func TestWhatAStrangerMaySay(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		ours, theirs := net.Pipe()
@@ -28,7 +29,7 @@ func TestWhatAStrangerMaySay(t *testing.T) {
 	}
 }
 
-// batches is a socket that keeps what each call writes.
+// batches is a socket that records the bytes of each write.
 type batches struct {
 	net.Conn
 	written [][]byte
@@ -39,7 +40,8 @@ func (b *batches) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Records go to the socket in their order, and several to a call while they are held.
+// Records reach the socket in order. While they are held, one write carries
+// several records.
 func TestRecordsGoInBatches(t *testing.T) {
 	socket := &batches{}
 	r := &records{Conn: socket}
@@ -52,7 +54,7 @@ func TestRecordsGoInBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(10) // at once
+	put(10) // not held: written at once
 	r.hold()
 	for range 9 {
 		put(recordBytes + 22)

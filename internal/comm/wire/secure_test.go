@@ -18,24 +18,25 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Kinds of records of TLS, which each starts with.
+// Types of TLS records, which are the first byte of each record.
 const (
 	recordHandshake = 0x16
 	recordData      = 0x17
 )
 
-// tap is the network between two hosts: it hears all and changes what it likes.
+// tap is an attacker on the network between two hosts. tap reads all bytes and
+// can change them.
 type tap struct {
 	t     *testing.T
 	ln    net.Listener
 	to    string
-	flip  int // the byte, of those that a caller sends, of which a bit is turned; -1: none
+	flip  int // index of the caller's byte in which tap flips a bit; -1: none
 	mu    sync.Mutex
-	heard [2][]byte // from the caller, from the called
+	heard [2][]byte // bytes from the caller, bytes from the listener
 	ways  sync.WaitGroup
 }
 
-// newTap stands before the listener; it ends with the test.
+// newTap puts a tap in front of the listener; it ends with the test.
 func newTap(t *testing.T, l *wire.Listener, flip int) *tap {
 	t.Helper()
 	ln, err := net.Listen("tcp", net.JoinHostPort(linktest.HostIP(t), "0"))
@@ -66,7 +67,7 @@ func (p *tap) close() {
 	p.ways.Wait()
 }
 
-// carry carries one way until it ends, and then ends both.
+// carry copies one direction until its end, and then closes both.
 func (p *tap) carry(way int, from, to net.Conn) {
 	defer func() { _, _ = from.Close(), to.Close() }()
 	buf := make([]byte, 32<<10)
@@ -87,7 +88,7 @@ func (p *tap) carry(way int, from, to net.Conn) {
 
 func (p *tap) address(n *wire.Network) string { return n.Name() + ":" + p.ln.Addr().String() }
 
-// converse dials through p, and sends and returns a frame with this payload.
+// converse dials through p and sends a frame with this payload back and forth.
 func (p *tap) converse(n *wire.Network, l *wire.Listener, payload []byte, timeout time.Duration) error {
 	a, err := n.Dial(p.address(n),
 		wire.Call{From: "trainer0", To: "server1", Purpose: "push", Secret: linktest.TestSecret, Timeout: timeout})
@@ -111,7 +112,7 @@ func (p *tap) converse(n *wire.Network, l *wire.Listener, payload []byte, timeou
 	if err == nil {
 		got, err = receive(a)
 	}
-	if err != nil { // the other side may wait for what does not come
+	if err != nil { // the other side may wait for a lost frame
 		_, _ = a.Close(), b.Close()
 	}
 	if serr := <-sent; err == nil {
@@ -132,9 +133,9 @@ func receive(c *wire.Conn) ([]byte, error) {
 	return buf, c.ReadFull(buf)
 }
 
-// Who listens on the network between hosts hears TLS from the first byte on and nothing of
-// the greeting or the frames, in records that are full; without TLS
-// all of it, but for the secret itself.
+// With TLS, an attacker on the network sees only full TLS records, from the
+// first byte on, and nothing of the greeting or the frames. Without TLS it sees
+// everything except the secret.
 func TestWhatTheNetworkHears(t *testing.T) {
 	payload := bytes.Repeat([]byte("gradient"), 40_000)
 	secrets := [][]byte{linktest.TestSecret, []byte("trainer0"), []byte("server1"), []byte("push"), []byte("psbf"),
@@ -175,11 +176,11 @@ func TestWhatTheNetworkHears(t *testing.T) {
 	}
 }
 
-// requireFull has the records of a stream carry these bytes of a frame, after those of the
-// greeting, in as few records as can be.
+// requireFull requires that a stream carries these bytes of a frame, after the
+// greeting, in as few records as possible.
 func requireFull(t *testing.T, stream []byte, frame int) {
 	t.Helper()
-	const most, tag = 16 << 10, 17 // what TLS adds to the bytes: their kind and what proves them
+	const most, tag = 16 << 10, 17 // TLS overhead per record: its type and the authentication tag
 	full := 0
 	for len(stream) >= 5 {
 		n := int(binary.BigEndian.Uint16(stream[3:]))
@@ -193,7 +194,7 @@ func requireFull(t *testing.T, stream []byte, frame int) {
 	}
 }
 
-// Whatever bit the network turns, the link is not made or breaks.
+// Whichever bit the network flips, the link is not opened or breaks.
 func TestTheNetworkChangesABit(t *testing.T) {
 	l := linktest.Listen(t, linktest.TLS, "server1")
 	whole := newTap(t, l, -1)
@@ -209,7 +210,7 @@ func TestTheNetworkChangesABit(t *testing.T) {
 	}
 }
 
-// What the network heard opens no other link.
+// An attacker cannot open another link by replaying recorded bytes.
 func TestTheNetworkSaysItAgain(t *testing.T) {
 	l := linktest.Listen(t, linktest.TLS, "server1")
 	p := newTap(t, l, -1)
@@ -228,7 +229,7 @@ func TestTheNetworkSaysItAgain(t *testing.T) {
 	}
 }
 
-// Sides that do not agree on TLS have no link.
+// If only one side uses TLS, no link is opened.
 func TestOneSideWithoutTLS(t *testing.T) {
 	plain := wire.TCP.Insecure()
 	for what, c := range map[string]struct {
@@ -256,7 +257,8 @@ func TestOneSideWithoutTLS(t *testing.T) {
 	}
 }
 
-// A stranger is told nothing but an alert of TLS, and is hung up on, however much it says.
+// A stranger receives nothing but a TLS alert, and the listener hangs up on it,
+// however much it sends.
 func TestStrangersToTLS(t *testing.T) {
 	hello := clientHello(t)
 	endless := append([]byte{recordHandshake, 3, 1, 0x40, 0}, bytes.Repeat([]byte{1, 0, 0xff, 0xff}, 16<<10)...)
@@ -287,7 +289,8 @@ func TestStrangersToTLS(t *testing.T) {
 	}
 }
 
-// requireNoFrame has answer be records of TLS or nothing.
+// requireNoFrame requires that answer consists only of TLS records, or is
+// empty.
 func requireNoFrame(t *testing.T, what string, answer []byte) {
 	t.Helper()
 	if len(answer) > 0 && (answer[0] < 0x14 || answer[0] > recordData) {

@@ -12,21 +12,24 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// A descriptor travels as the control message of an ordinary read, and a read
-// that does not ask for it loses it. So the receiver asks with a frame, reads
-// nothing else meanwhile, and the sender sends only when asked.
+// A descriptor travels as a control message with an ordinary read. A read that
+// does not ask for the control message loses the descriptor. So the receiver
+// requests segments with a frame and reads nothing else meanwhile. The sender
+// sends only on request.
 
-// segmentNote goes with each descriptor: the segment's size in bytes.
+// segmentNote is the length of the note sent with each descriptor: the
+// segment's size in bytes.
 const segmentNote = 8
 
-// SendSegments passes segments to the peer, which calls ReceiveSegments. The deadlines of
-// the connection apply. It is an error if the peer expects another size.
+// SendSegments passes segments to the peer, which calls ReceiveSegments. The
+// deadlines of the connection apply. SendSegments returns an error if the peer
+// expects another size.
 func (c *Conn) SendSegments(all ...*shm.Segment) error {
 	var h Header
 	if err := c.ReadHeader(&h); err != nil {
 		return err
 	}
-	var size int64 // of all
+	var size int64 // total size
 	var note []byte
 	var fds []int
 	for _, s := range all {
@@ -49,8 +52,9 @@ func (c *Conn) SendSegments(all ...*shm.Segment) error {
 	return c.ExplainSend(shm.SendFDs(nc, note, fds...), "a segment", c.writeWait.Load())
 }
 
-// PostSegment writes a frame without a payload, whose bytes carry the descriptor of a segment, as
-// Post does. The peer reads all its frames so that descriptors are not lost.
+// PostSegment writes a frame without a payload, whose bytes carry the
+// descriptor of a segment. PostSegment returns errors as Post does. The peer
+// must read all its frames in a way that does not lose descriptors.
 func (c *Conn) PostSegment(h *Header, s *shm.Segment) error {
 	nc, ok := c.nc.(shm.Sender)
 	if !ok {
@@ -64,9 +68,10 @@ func (c *Conn) PostSegment(h *Header, s *shm.Segment) error {
 	return shm.SendFDs(nc, c.outHead[:], s.FD())
 }
 
-// ReceiveSegment takes a segment of size bytes from the peer and maps it, for
-// reading alone if readOnly is set. It refuses one of another size and one that can
-// be shrunk, and with readOnly one that can still be mapped for writing.
+// ReceiveSegment receives a segment of size bytes from the peer and maps it,
+// read-only if readOnly is set. ReceiveSegment refuses a segment that has
+// another size or can be shrunk. With readOnly it also refuses a segment that
+// can still be mapped for writing.
 func (c *Conn) ReceiveSegment(size int, readOnly bool) (*shm.Segment, error) {
 	all, err := c.ReceiveSegments(readOnly, WantedSegment{Size: size, Prefault: true})
 	if err != nil {
@@ -75,15 +80,16 @@ func (c *Conn) ReceiveSegment(size int, readOnly bool) (*shm.Segment, error) {
 	return all[0], nil
 }
 
-// WantedSegment is what ReceiveSegments asks for: a size in bytes, and whether to fill the
-// page tables at once, which would touch the pages of a segment that is to stay untouched.
+// WantedSegment is a request to ReceiveSegments: the size in bytes, and whether
+// to fill the page tables at once. Filling them touches all pages of the
+// segment.
 type WantedSegment struct {
 	Size     int
 	Prefault bool
 }
 
-// ReceiveSegments takes several segments, which the peer sends at once: all of them, or an
-// error.
+// ReceiveSegments receives several segments, which the peer sends together.
+// ReceiveSegments returns all of them or an error.
 func (c *Conn) ReceiveSegments(readOnly bool, wanted ...WantedSegment) ([]*shm.Segment, error) {
 	nc, err := c.unix()
 	if err != nil {
@@ -120,7 +126,8 @@ func (c *Conn) ReceiveSegments(readOnly bool, wanted ...WantedSegment) ([]*shm.S
 	return all, nil
 }
 
-// Bound gives everything on the connection until the timeout.
+// Bound sets a deadline, timeout from now, for all reads and sends on the
+// connection.
 func (c *Conn) Bound(timeout time.Duration) error {
 	deadline := time.Now().Add(timeout)
 	if err := c.SetReadDeadline(deadline); err != nil {
@@ -129,7 +136,8 @@ func (c *Conn) Bound(timeout time.Duration) error {
 	return c.SetWriteDeadline(deadline)
 }
 
-// Ended says whether the peer, of this host, has ended the connection, without reading any of it.
+// Ended reports whether the peer, on this host, has ended the connection. Ended
+// reads nothing from the connection.
 func (c *Conn) Ended() bool {
 	nc, err := c.unix()
 	if err != nil {
@@ -137,7 +145,7 @@ func (c *Conn) Ended() bool {
 	}
 	raw, err := nc.SyscallConn()
 	if err != nil {
-		return true // it is closed
+		return true // the connection is closed
 	}
 	ended := false
 	failed := raw.Control(func(fd uintptr) {
@@ -148,8 +156,8 @@ func (c *Conn) Ended() bool {
 	return ended || failed != nil
 }
 
-// PassesSegments says that segments can be passed over the connection: that it joins processes of one
-// host by a Unix socket.
+// PassesSegments reports whether segments can be passed over the connection: it
+// must be a Unix socket, which joins processes of one host.
 func (c *Conn) PassesSegments() bool {
 	_, ok := c.nc.(*net.UnixConn)
 	return ok

@@ -12,12 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unixBuffer is how many bytes a Unix socket holds for a peer that does not read
-// yet. The kernel would grant 208 KiB, less than a chunk.
+// unixBuffer is the number of bytes that a Unix socket can buffer for a peer
+// that does not read yet. By default the kernel grants 208 KiB, which is less
+// than a chunk.
 const unixBuffer = 4 << 20
 
-// loopbackBuffer is what a TCP socket holds on loopback. Left alone it grows to some MiB,
-// and data has left the second-level cache before the peer reads it.
+// loopbackBuffer is the number of bytes that a TCP socket can buffer on
+// loopback. By default the buffer grows to some MiB, and data leave the
+// second-level cache before the peer reads them.
 const loopbackBuffer = 512 << 10
 
 // dialSocket connects to the listener at e.
@@ -31,9 +33,10 @@ func dialSocket(e endpoint, deadline time.Time) (net.Conn, error) {
 	return nc, nil
 }
 
-// tune sizes the buffers of a socket, except for TCP between hosts: there the kernel fits them to
-// the bandwidth and the delay of the path, unless it gets a size. It is no error if the kernel
-// grants less. Go has set TCP_NODELAY by then.
+// tune sizes the buffers of a socket, except for TCP between hosts. There the
+// kernel fits the buffers to the path's bandwidth and delay, as long as no size
+// is set. tune reports no error if the kernel grants less. Go has already set
+// TCP_NODELAY.
 func tune(nc net.Conn) {
 	switch socket := nc.(type) {
 	case *net.UnixConn:
@@ -56,16 +59,17 @@ func control(socket syscall.Conn, set func(fd int)) {
 	}
 }
 
-// growSendBuffer asks for unixBuffer, past the limit for all users if this one
-// may.
+// growSendBuffer requests unixBuffer. If this user has the privilege, it
+// exceeds the system-wide limit.
 func growSendBuffer(fd int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, unixBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, unixBuffer)
 	}
 }
 
-// boundSendBuffer asks for loopbackBuffer where this user may have all of it: with the 208
-// KiB that many hosts allow, a push of 1 MiB takes a fifth longer.
+// boundSendBuffer requests loopbackBuffer if the system-wide limit allows all
+// of it. With the 208 KiB that many hosts allow, a push of 1 MiB takes a fifth
+// longer.
 func boundSendBuffer(fd int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, loopbackBuffer) != nil &&
 		mostSendBuffer() >= loopbackBuffer {
@@ -73,7 +77,7 @@ func boundSendBuffer(fd int) {
 	}
 }
 
-// mostSendBuffer is the limit for all users in bytes.
+// mostSendBuffer is the system-wide limit for send buffers, in bytes.
 var mostSendBuffer = sync.OnceValue(func() int {
 	text, err := os.ReadFile("/proc/sys/net/core/wmem_max")
 	if err != nil {

@@ -11,38 +11,38 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A batch of a stream is read before it is asked for. Those that were used go back to
-// the reader several at once: to wake it costs the iteration more than all else, 13 µs
-// where a batch without it costs 1.5 µs.
+// The stream's reader reads batches before the trainer asks for them. The trainer returns several
+// used batches at a time, because each return wakes the reader. A batch with a wake-up costs the
+// iteration 13 µs, a batch without one 1.5 µs.
 const (
-	aheadBatches = 4 // at most, when the reader is woken
-	usedBatches  = 4 // at most, with the one in use
+	aheadBatches = 4 // batches read ahead, at most, when the reader is woken
+	usedBatches  = 4 // used batches at most, including the one in use
 )
 
-// aheadBatch is a batch of a stream.
+// aheadBatch is one batch of a stream that was read ahead.
 type aheadBatch struct {
-	came, made Memory       // as it came, and what preprocessing made of it, if anything
-	read       [1]sdk.Batch // the one that came
-	out        *sdk.Batch   // the one to train on
-	pass       int64        // that it was sent in
+	came, made Memory       // came: the batch as received; made: the preprocessed batch, if preprocessing changed it
+	read       [1]sdk.Batch // the received batch
+	out        *sdk.Batch   // the batch to train on
+	pass       int64        // the pass in which the data process sent the batch
 }
 
-// stream is the trainer's side of streamed data: the batches that the data process
-// sends, read ahead and preprocessed by the goroutine that serves it.
+// stream is the trainer's side of streamed data. The goroutine that runs serve reads batches from
+// the data process ahead of time and preprocesses them.
 type stream struct {
 	conn    *call.Link
 	timeout time.Duration
-	length  int // batches of an epoch
+	length  int // number of batches in an epoch
 	header  wire.Header
-	// Each batch is in free, in ready or in used; all have room for as many as there are
-	// for them.
+	// Each batch is in free, in ready or in used. Each of the three has room for all batches that may
+	// be in it at once.
 	free, ready chan *aheadBatch
 	used        []*aheadBatch
 	batches     []aheadBatch // all of them
 	preprocess  func([]sdk.Batch) ([]sdk.Batch, error)
-	pass        int64       // that began last; 0 before the first one
-	first       *aheadBatch // of the pass, until it is taken
-	err         error       // of serve, once ready is closed
+	pass        int64       // the latest pass that began; 0 before the first one
+	first       *aheadBatch // first batch of the pass, until Next takes it
+	err         error       // the error of serve, valid once ready is closed
 }
 
 func newStream(conn *wire.Conn, length int, timeout time.Duration,
@@ -63,8 +63,7 @@ func newStream(conn *wire.Conn, length int, timeout time.Duration,
 // Len implements sdk.Batches.
 func (s *stream) Len() int { return s.length }
 
-// Next implements sdk.Batches. It has no deadline of its own, since each read of serve
-// has one.
+// Next implements sdk.Batches. Next needs no deadline because each read of serve has one.
 func (s *stream) Next() (*sdk.Batch, error) {
 	if len(s.used) == usedBatches {
 		s.giveBack()
@@ -80,7 +79,7 @@ func (s *stream) Next() (*sdk.Batch, error) {
 	return b.out, nil
 }
 
-// giveBack has what was used filled again.
+// giveBack returns the used batches to the reader, which fills them again.
 func (s *stream) giveBack() {
 	for _, b := range s.used {
 		s.free <- b
@@ -88,8 +87,8 @@ func (s *stream) giveBack() {
 	s.used = s.used[:0]
 }
 
-// Rewind implements Batches. The reset of the data process for the pass makes it begin anew. Rewind
-// skips batches that it sent before, so that it can send the new ones.
+// Rewind implements Batches. The core resets the data process for each pass, so the stream begins
+// again. Rewind skips the batches that the data process sent before its reset.
 func (s *stream) Rewind() error {
 	s.pass++
 	s.giveBack()
@@ -124,10 +123,10 @@ func (s *stream) serve(done <-chan struct{}) {
 	}
 }
 
-// Close ends the link, waits for serve, and gives the memory of the batches back.
+// Close ends the link, waits for serve and releases the memory of the batches.
 func (s *stream) Close() error {
 	err := s.conn.Close()
-	for range s.ready { // until serve closes it
+	for range s.ready { // drain until serve closes the channel
 	}
 	for i := range s.batches {
 		err = errors.Join(err, s.batches[i].came.Close(), s.batches[i].made.Close())
@@ -159,7 +158,8 @@ func (s *stream) read(b *aheadBatch) error {
 	return err
 }
 
-// nameBatch says what a wait was for. It is apart because it allocates.
+// nameBatch records in the error that the trainer waited for a batch. nameBatch is a separate
+// function because it allocates.
 func nameBatch(err error) {
 	if wait := (*comm.WaitError)(nil); errors.As(err, &wait) {
 		wait.What = "its next batch"

@@ -8,23 +8,23 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Checker checks samples against the limits of a run's inputs. Its errors name a sample
-// by its number and by where it came from.
+// Checker checks samples against the limits of a run's inputs. An error names the sample by its
+// number and its origin, such as a file and line.
 type Checker struct {
 	In        sdk.InputSpec
 	Wanted    Wanted
-	Adjective string                            // of the samples, with a space after it, or ""
-	First     int                               // number of the first sample to be checked
-	Origin    func(sample, position int) string // as Samples.Origin; may be nil, or say nothing
+	Adjective string                            // word before "sample" in errors, with a trailing space; may be ""
+	First     int                               // number of the first sample to check
+	Origin    func(sample, position int) string // like Samples.Origin; may be nil or return ""
 }
 
-// Wanted is what the run's criterion takes as targets.
+// Wanted says which targets the run's criterion accepts.
 type Wanted struct {
-	Criterion string // its key; "" where it does not matter
+	Criterion string // the criterion's key; "" if the criterion does not matter
 	Targets   sdk.TargetKind
 }
 
-// Check checks every sample of b, which has one at least.
+// Check checks every sample of b. b must hold at least one sample.
 func (c *Checker) Check(b *sdk.Batch) error {
 	if err := Check(b); err != nil {
 		return fmt.Errorf("the %sdata does not hold together: %w", c.Adjective, err)
@@ -57,7 +57,8 @@ func (c *Checker) Check(b *sdk.Batch) error {
 	return nil
 }
 
-// checkCounts checks what all samples have equally many of, and names the first.
+// checkCounts checks the counts that all samples share, such as features per sample. An error names
+// the first sample.
 func (c *Checker) checkCounts(b *sdk.Batch, numbers, targets int) error {
 	wanted := max(1, c.In.Targets)
 	switch {
@@ -75,7 +76,8 @@ func (c *Checker) checkCounts(b *sdk.Batch, numbers, targets int) error {
 	return nil
 }
 
-// checkBag checks the indices of sample i: of one table, or one of each table.
+// checkBag checks the indices of sample i. The indices name rows of the only table, or one row of
+// each table.
 func (c *Checker) checkBag(bag []int64, i int) error {
 	if tables := c.In.Tables; len(tables) > 0 {
 		if len(bag) != len(tables) {
@@ -106,17 +108,17 @@ func (c *Checker) checkBag(bag []int64, i int) error {
 	return nil
 }
 
-// checkFeatures checks the numbers of sample i, whose first one is at position first.
+// checkFeatures checks the features of sample i, which start at index first in the batch.
 func (c *Checker) checkFeatures(numbers []float32, i, first int) error {
 	for p, v := range numbers {
-		if v-v != 0 { // of what is finite it is 0
+		if v-v != 0 { // v-v is 0 for every finite v
 			return fmt.Errorf("%s: the number %v is not finite", c.position(i, first+p), v)
 		}
 	}
 	return nil
 }
 
-// checkTargets checks the targets of sample i.
+// checkTargets checks the class targets of sample i.
 func (c *Checker) checkTargets(targets []int64, i int) error {
 	for k, v := range targets {
 		if v >= 0 && v < int64(c.In.Classes) {
@@ -128,7 +130,8 @@ func (c *Checker) checkTargets(targets []int64, i int) error {
 	return nil
 }
 
-// checkWidth checks how many numbers are the target of a sample. The model gets several rows of it.
+// checkWidth checks how many numbers make up the target of a sample. The model may produce several
+// rows for each sample.
 func (c *Checker) checkWidth(b *sdk.Batch, rows int) error {
 	width, outputs, what := b.TargetWidth, rows*c.In.Outputs, "criterion"
 	if c.Wanted.Criterion != "" {
@@ -156,7 +159,7 @@ func (c *Checker) checkWidth(b *sdk.Batch, rows int) error {
 	return nil
 }
 
-// checkFloatTargets checks the targets of sample i, which are numbers.
+// checkFloatTargets checks the numeric targets of sample i.
 func (c *Checker) checkFloatTargets(targets []float32, i int) error {
 	each := len(targets) / max(1, c.In.Targets)
 	for from := 0; from < len(targets); from += each {
@@ -179,7 +182,7 @@ func counted(outputs int) string {
 	return fmt.Sprintf("%d outputs", outputs)
 }
 
-// target names one of the targets of sample i.
+// target returns the name of target k of sample i. all is the number of targets per sample.
 func (c *Checker) target(i, k, all int) string {
 	if all > 1 {
 		return c.name(i, -1-k, ", target %d", k)
@@ -187,20 +190,20 @@ func (c *Checker) target(i, k, all int) string {
 	return c.whole(i)
 }
 
-// isClass says whether a number is a class below a bound.
+// isClass reports whether v is a class number below classes.
 func isClass(v float32, classes int64) bool {
 	return v >= 0 && v == float32(math.Trunc(float64(v))) && v < float32(classes)
 }
 
-// whole names sample i.
+// whole returns the name of sample i without a position.
 func (c *Checker) whole(i int) string { return c.name(i, -1, "") }
 
-// position names an index or a feature of sample i, as Origin counts.
+// position returns the name of an index or feature of sample i. Positions count as in Origin.
 func (c *Checker) position(i, position int) string {
 	return c.name(i, position, ", position %d", position)
 }
 
-// name says what is at a position of sample i, and where that came from.
+// name returns the name of sample i, with a position in the sample and the sample's origin.
 func (c *Checker) name(i, position int, what string, args ...any) string {
 	text := fmt.Sprintf("%ssample %d", c.Adjective, c.First+i) + fmt.Sprintf(what, args...)
 	if c.Origin != nil {
@@ -211,7 +214,7 @@ func (c *Checker) name(i, position int, what string, args ...any) string {
 	return text
 }
 
-// Check says where the lists of a batch do not cut into samples.
+// Check returns an error if the lists of a batch do not divide into samples.
 func Check(b *sdk.Batch) error {
 	size := b.Size()
 	if b.TargetWidth != 0 {

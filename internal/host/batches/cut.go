@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Cut makes batches in sample order. It uses the sizes that the data gives, or else
-// size samples each; the last batch may then be short.
+// Cut divides samples into batches in sample order. Cut uses the batch sizes that the data
+// declares, or otherwise size samples per batch; then the last batch may be short.
 func Cut(s *sdk.Samples, size int) ([]sdk.Batch, error) {
 	if s.Batches == nil {
 		return CutEvery(&s.Batch, size), nil
@@ -31,8 +31,8 @@ func Cut(s *sdk.Samples, size int) ([]sdk.Batch, error) {
 	return out, nil
 }
 
-// CutEvery makes batches of size samples; the last one may be short. They are views
-// of b, except their offsets.
+// CutEvery divides a batch into batches of size samples; the last one may be short. The results
+// share the memory of b, except their offsets.
 func CutEvery(b *sdk.Batch, size int) (out []sdk.Batch) {
 	for from := 0; from < b.Size(); from += size {
 		out = append(out, Slice(b, from, min(from+size, b.Size())))
@@ -40,7 +40,7 @@ func CutEvery(b *sdk.Batch, size int) (out []sdk.Batch) {
 	return out
 }
 
-// Slice is the batch of samples from to to.
+// Slice returns the samples i with from <= i < to.
 func Slice(b *sdk.Batch, from, to int) sdk.Batch {
 	numbers, targets := len(b.Features)/b.Size(), len(b.Targets)/b.Size()
 	part := sdk.Batch{
@@ -61,11 +61,11 @@ func Slice(b *sdk.Batch, from, to int) sdk.Batch {
 	return part
 }
 
-// Distinct is how many rows the indices of a batch name. Where there are several tables, index k of
-// a bag names a row of table k.
+// Distinct counts the distinct table rows that the indices of a batch name. If there are several
+// tables, index k of a sample names a row of table k.
 func Distinct(b *sdk.Batch, tables []int) int {
 	rows := slices.Clone(b.Indices)
-	first := int64(0) // of table k, in a stack of all tables
+	first := int64(0) // row number of table k's first row when all tables are stacked
 	for k, n := range tables {
 		for i := k; i < len(rows); i += len(tables) {
 			rows[i] += first

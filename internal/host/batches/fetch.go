@@ -6,21 +6,22 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Fetched is the data of a rank.
+// Fetched holds the data of one rank.
 type Fetched struct {
-	Batches Batches     // its share
-	HeldOut []sdk.Batch // its share of the held-out batches
-	Sizes   []Lengths   // of the largest batches, among others
+	Batches Batches     // the rank's share of the training batches
+	HeldOut []sdk.Batch // the rank's share of the held-out batches
+	Sizes   []Lengths   // list lengths of batches, the largest included
 }
 
-// Batches are the batches of a rank. They begin anew in each pass, since a pass may end within an epoch.
+// Batches are the training batches of one rank. Every pass starts again at the first batch of an
+// epoch, since a pass may end within an epoch.
 type Batches interface {
 	sdk.Batches
-	// Rewind begins a pass: Next gives the first batch of an epoch.
+	// Rewind begins a pass: the next call of Next returns the first batch of an epoch.
 	Rewind() error
 }
 
-// kept are batches in memory.
+// kept holds batches that stay in memory.
 type kept struct {
 	sdk.Batches
 	list []sdk.Batch
@@ -34,22 +35,23 @@ func (k *kept) Rewind() error {
 	return nil
 }
 
-// Source is where a rank's batches come from.
+// Source says where a rank gets its batches from.
 type Source struct {
 	Data     process.Peer
 	Share    Share
-	Streamed bool // they come during the pass
+	Streamed bool // whether the batches arrive during the pass
 }
 
-// fetcher takes what the data process sends a rank.
+// fetcher receives a rank's batches from the data process.
 type fetcher struct {
 	*process.Process
-	trainer sdk.Trainer // which may be a Preprocessor
+	trainer sdk.Trainer // may be a Preprocessor
 	inputs  sdk.InputSpec
 }
 
-// Fetch receives the rank's share of the batches, at once or during the passes, and
-// its share of the held-out batches. A trainer that is a Preprocessor changes both.
+// Fetch receives the rank's share of the held-out batches and of the training batches. Training
+// batches arrive at once, or during the passes if the data is streamed. A trainer that is a
+// Preprocessor changes both.
 func Fetch(p *process.Process, trainer sdk.Trainer, inputs sdk.InputSpec, from Source) (*Fetched, error) {
 	f := &fetcher{p, trainer, inputs}
 	conn, err := p.Dial(from.Data, process.PurposeBatches)

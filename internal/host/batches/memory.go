@@ -10,18 +10,20 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Memory holds a batch that came in a frame or was preprocessed. Its host writes through one mapping,
-// and the batch lies in another, where writing ends the process: a model that changes its
-// batch ends the run over every transport, as where the batches lie in the data process's
-// memory, instead of training on something else. It takes no system call per batch.
+// Memory holds a batch that arrived in a frame or was preprocessed. The host writes the batch
+// through one memory mapping. The trainer sees the batch through a second, read-only mapping.
+//
+// A model that writes to its batch therefore ends the run, as a write to the data process's memory
+// would. Without the read-only mapping, the model would silently train on changed data. The second
+// mapping costs no system call per batch.
 type Memory struct {
 	sdk.Batch
 	segment *shm.Segment // nil before the first batch
-	seen    []byte       // of the segment, for reading alone
+	seen    []byte       // the read-only mapping of the segment
 }
 
-// room makes space for a batch with these lengths and returns it. The batch that was there
-// is gone. Pages come into being as they are filled, so lengths that lie cost nothing.
+// room returns space for a batch with these lengths and discards the previous batch. The kernel
+// allocates pages only as they are filled, so false lengths cost nothing.
 func (m *Memory) room(n Lengths) ([]byte, error) {
 	size := int(max(1, n.Bytes()))
 	if size > len(m.seen) {
@@ -40,7 +42,7 @@ func (m *Memory) room(n Lengths) ([]byte, error) {
 	return m.segment.Bytes()[:n.Bytes()], nil
 }
 
-// Close releases the memory. The batch must not be used any more.
+// Close releases the memory. The caller must not use the batch after Close.
 func (m *Memory) Close() error {
 	if m.segment == nil {
 		return nil
@@ -50,7 +52,8 @@ func (m *Memory) Close() error {
 	return err
 }
 
-// Read reads the batch that h announces, or leaves it where the sender has put it, for both to see.
+// Read receives the batch that h announces. If the batch lies in shared memory, Read leaves it
+// there instead of copying it.
 func (m *Memory) Read(conn *call.Link, h *wire.Header) error {
 	n, err := readLengths(conn, h)
 	if err != nil {
@@ -88,8 +91,8 @@ func (m *Memory) set(b *sdk.Batch) error {
 	return nil
 }
 
-// readLengths reads the lengths of the lists of the batch that h announces, whose lists
-// follow.
+// readLengths reads the list lengths of the batch that h announces. The lists follow in the
+// payload.
 func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 	n := (*Lengths)(&conn.Lengths)
 	*n = Lengths{}
@@ -107,8 +110,8 @@ func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 	return *n, nil
 }
 
-// viewBatch is the batch of a peer whose lists, with these lengths, lie one after the other
-// in at. h is the frame that brought it.
+// viewBatch returns a batch whose lists lie one after the other in the memory at. n holds the
+// lengths of the lists. h is the header that announced the batch.
 func viewBatch(conn *call.Link, at []byte, n Lengths, h *wire.Header) (sdk.Batch, error) {
 	b := viewLists(at, n, int(h.Rows))
 	if err := Check(&b); err != nil {

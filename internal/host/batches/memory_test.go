@@ -9,13 +9,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// linkPair is a call link between a trainer and another process.
+// linkPair returns both ends of a call link between a trainer and another process.
 func linkPair(t testing.TB) (trainer, companion *call.Link) {
 	a, b := hosttest.Pair(t)
 	return &call.Link{Conn: a}, &call.Link{Conn: b}
 }
 
-// Batches of any sizes come as they are, each in the place of the one before.
+// Batches of any size arrive unchanged, each in the memory of the previous batch.
 func TestBatchMemoryGrows(t *testing.T) {
 	trainer, data := linkPair(t)
 	var m Memory
@@ -38,7 +38,7 @@ func TestBatchMemoryGrows(t *testing.T) {
 	hosttest.Must(t, m.Close())
 }
 
-// The frames are sent before, so that only what the trainer does is counted.
+// The frames are sent beforehand, so that the test counts only the trainer's allocations.
 func TestTakingStreamedBatchesAllocatesNothing(t *testing.T) {
 	trainer, data := hosttest.Pair(t)
 	stream := newStream(trainer, 1, hosttest.Patience, func(batches []sdk.Batch) ([]sdk.Batch, error) {
@@ -61,8 +61,8 @@ func TestTakingStreamedBatchesAllocatesNothing(t *testing.T) {
 		hosttest.Must(t, Send(link, OpBatch, &b))
 		next()
 	}
-	// The average is rounded down, and some batches were read ahead before: a run takes
-	// several, so that one allocation for each cannot hide.
+	// AllocsPerRun rounds the average down, and the stream has already read some batches ahead. Each
+	// run therefore takes several batches, so that one allocation per batch cannot hide.
 	const runs, each = 20, 5
 	for range (runs + 1) * each {
 		hosttest.Must(t, Send(link, OpBatch, &b))

@@ -6,15 +6,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// preprocess gives what the trainer makes of batches. The core counted the samples, and
-// the data process checked them against what the model takes; so both must be true of
-// the outcome. Unless most is nil no list may be longer than it says.
+// preprocess returns the batches as the trainer's Preprocess changed them. The result must keep the
+// number of samples, which the core has counted. Every sample must still satisfy the model's input
+// limits, which the data process has checked. If most is not nil, no list may be longer than most
+// allows.
 func (f *fetcher) preprocess(batches []sdk.Batch, most *Lengths) ([]sdk.Batch, error) {
 	p, ok := f.trainer.(sdk.Preprocessor)
 	if !ok || len(batches) == 0 {
 		return batches, nil
 	}
-	if !f.Working.TryRLock() { // those of a stream come beside the trainer
+	if !f.Working.TryRLock() { // preprocessing a stream runs concurrently with the trainer
 		return nil, f.Over()
 	}
 	out, err := p.Preprocess(batches)
@@ -49,7 +50,7 @@ func (f *fetcher) preprocess(batches []sdk.Batch, most *Lengths) ([]sdk.Batch, e
 	return out, nil
 }
 
-// exceed says that a list is longer than that of most.
+// exceed reports whether any list of n is longer than the same list of most.
 func (n Lengths) exceed(most Lengths) bool {
 	for k := range n {
 		if n[k] > most[k] {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// making is a trainer that makes what it is told of its batches.
+// making is a trainer whose Preprocess returns the batches in out.
 type making struct {
 	hosttest.ToyTrainer
 	out []sdk.Batch

@@ -6,10 +6,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Settle gives samples the targets that the criterion takes, where they may stand for either: numbers that
-// are all classes of the model become classes, and classes that are not become numbers for a criterion
-// that takes them. So a column of ratings is a list of numbers for mse, whoever wrote it, and one of labels
-// 0 and 1 has an accuracy with bce.
+// Settle converts the targets of samples to the kind that the criterion takes, if both kinds are
+// possible. If every target is a class number of the model, the targets become classes. If some
+// target is no class number, the targets become numbers, provided that the criterion takes numbers.
+//
+// So mse can train on a column of integer ratings, and bce can report an accuracy for a column of
+// labels 0 and 1.
 func Settle(s *sdk.Samples, in sdk.InputSpec, kind sdk.TargetKind) {
 	parts := []*sdk.Batch{&s.Batch}
 	if s.HeldOut != nil && s.HeldOut.Size() > 0 {
@@ -18,7 +20,7 @@ func Settle(s *sdk.Samples, in sdk.InputSpec, kind sdk.TargetKind) {
 	kind = kind.OrClasses()
 	bound := int64(in.Classes)
 	if kind == sdk.ClassTargets || kind == sdk.ProbabilityTargets {
-		bound = 1 << 24 // up to which float32 has every integer; Checker says which are none of the model's
+		bound = 1 << 24 // float32 represents every integer up to here; Checker reports those that are no class
 	}
 	classes := true
 	for _, b := range parts {
@@ -34,7 +36,8 @@ func Settle(s *sdk.Samples, in sdk.InputSpec, kind sdk.TargetKind) {
 	}
 }
 
-// areClasses says whether the targets of a batch are as many as the model has rows of a sample, and all are classes.
+// areClasses reports whether every target of a batch is a class. each is the required number of
+// targets per sample: the model's output rows per sample.
 func areClasses(b *sdk.Batch, each int, bound int64, kind sdk.TargetKind) bool {
 	if b.TargetWidth == 0 {
 		if b.Size() == 0 || len(b.Targets) != each*b.Size() {
@@ -58,7 +61,7 @@ func areClasses(b *sdk.Batch, each int, bound int64, kind sdk.TargetKind) bool {
 	return true
 }
 
-// oneHot says whether there is an integer for each output.
+// oneHot reports whether each sample has one integer target for each output.
 func oneHot(b *sdk.Batch, in sdk.InputSpec) bool {
 	return len(b.Targets) == b.Size()*max(1, in.Targets)*cmp.Or(in.Outputs, in.Classes)
 }
@@ -74,7 +77,7 @@ func toClasses(b *sdk.Batch) {
 	b.FloatTargets, b.TargetWidth = nil, 0
 }
 
-// toNumbers leaves alone what does not cut into samples.
+// toNumbers skips targets that do not divide evenly among the samples.
 func toNumbers(b *sdk.Batch) {
 	if n := b.Size(); b.TargetWidth > 0 || n == 0 || len(b.Targets) == 0 || len(b.Targets)%n != 0 {
 		return

@@ -1,4 +1,4 @@
-// Package batches brings batches from the data process to trainers: it checks, cuts, sends
+// Package batches moves batches from the data process to trainers: it checks, cuts and sends them,
 // and reads them ahead.
 package batches
 
@@ -13,19 +13,20 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A share of batches travels from the data process to a trainer in one of two
-// forms. In shared memory a frame says how large it is, and a segment that nobody can map for
-// writing any more holds it. Elsewhere one frame says how many batches follow and how many
-// bytes they take in memory, then comes one frame per batch: the lengths of its lists, then
-// the lists. Its header's Rows is the TargetWidth, and where that is 0 there is no list of numbers
-// as targets.
+// The data process sends a share of batches to a trainer in one of two forms. In shared memory, a
+// frame announces the size, and the batches lie in a segment that no process can map for writing
+// any more.
+//
+// On other transports, a first frame says how many batches follow and how much memory they need.
+// One frame per batch follows: the lengths of its lists, then the lists. Rows in the frame's header
+// is the batch's TargetWidth. If TargetWidth is 0, the frame has no list of numeric targets.
 const (
 	opShare = wire.OpUser + iota
 	OpBatch
 	opShareSegment
 )
 
-// SendShare sends a trainer batches.
+// SendShare sends a share of batches to a trainer.
 func SendShare(p *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 	if err := conn.Bound(p.Timeout); err != nil {
 		return err
@@ -36,8 +37,8 @@ func SendShare(p *process.Process, conn *wire.Conn, share []sdk.Batch) error {
 	return sendBatches(&call.Link{Conn: conn}, share)
 }
 
-// receiveShare is the other side of SendShare. The batches are views of read-only memory that the
-// process owns.
+// receiveShare receives the batches that SendShare sent. The batches lie in read-only memory that
+// the process owns.
 func receiveShare(p *process.Process, conn *wire.Conn) ([]sdk.Batch, error) {
 	if err := conn.Bound(p.Timeout); err != nil {
 		return nil, err
@@ -78,16 +79,18 @@ func receiveShareSegment(p *process.Process, conn *wire.Conn) ([]sdk.Batch, erro
 	return share, nil
 }
 
-// A share in a segment consists of int64: how many batches there are, then of each
-// batch the lengths of its lists, then of each batch its lists. Two features take one
-// word; where they are odd, half a word is left over. Where targets are numbers the count is negative,
-// TargetWidth follows it, and every batch has the list of them, too.
+// A share in a segment consists of int64 words. First comes the number of batches, then the list
+// lengths of each batch, then the lists. Two features share one word; if their number is odd, half
+// a word stays unused.
+//
+// If the targets are numbers, the number of batches is stored as a negative value, and TargetWidth
+// follows. Every batch then also has a list of numeric targets.
 
-// Lists is how many lists a batch consists of: offsets, indices, targets, features, and numbers as
+// Lists is the number of lists in a batch: offsets, indices, class targets, features and numeric
 // targets.
 const Lists = 5
 
-// listsOf is how many lists of a batch travel.
+// listsOf returns how many lists of a batch are sent for this target width.
 func listsOf(width int) int {
 	if width == 0 {
 		return Lists - 1
@@ -104,7 +107,7 @@ func LengthsOf(b *sdk.Batch) Lengths {
 		int64(len(b.FloatTargets))}
 }
 
-// AllLengths are the lengths of each batch.
+// AllLengths returns the list lengths of each batch.
 func AllLengths(batches []sdk.Batch) []Lengths {
 	out := make([]Lengths, len(batches))
 	for i := range batches {
@@ -113,7 +116,7 @@ func AllLengths(batches []sdk.Batch) []Lengths {
 	return out
 }
 
-// LargestOf are lengths that no batch of a share exceeds.
+// LargestOf returns lengths that no batch of a share exceeds.
 func LargestOf(share Share, in sdk.InputSpec) Lengths {
 	n := int64(share.BatchSamples)
 	most := Lengths{n + 1, int64(share.BatchIndices), n * int64(max(1, in.Targets)), n * int64(in.Features)}
@@ -123,27 +126,28 @@ func LargestOf(share Share, in sdk.InputSpec) Lengths {
 	return most
 }
 
-// Share is what a trainer gets of the data, in counts.
+// Share describes, in counts, one trainer's share of the data.
 type Share struct {
 	Batches, Samples int // in one epoch
-	DistinctRows     int // the largest count of distinct indices in a batch
-	BatchSamples     int // of the largest batch
-	BatchIndices     int // of the batch with most of them
+	DistinctRows     int // maximum number of distinct indices in one batch
+	BatchSamples     int // samples in the largest batch
+	BatchIndices     int // indices in the batch with most indices
 	HeldOutBatches   int
-	TargetWidth      int // of the batches
+	TargetWidth      int // numeric targets per row; 0 for class targets
 }
 
-// Partition is how the data was shared out.
+// Partition describes how the data was divided among the trainers.
 type Partition struct {
 	Samples, Batches int
-	Dropped          int     // batches that are left over
-	Shares           []Share // by trainer
-	OwnBatches       bool    // the data cut them itself
-	Streamed         bool    // the batches are read anew in every epoch
-	HeldOut          int     // samples that are evaluated, not trained on
+	Dropped          int     // batches that no trainer gets
+	Shares           []Share // one share per trainer
+	OwnBatches       bool    // whether the data cut the batches itself
+	Streamed         bool    // whether the batches are read again in every epoch
+	HeldOut          int     // number of samples for evaluation only
 }
 
-// possible says that no length is negative, or so large that sums of them overflow.
+// possible reports whether every length is non-negative and small enough that sums of lengths
+// cannot overflow.
 func (n Lengths) possible() bool {
 	for _, k := range n {
 		if k < 0 || k > wire.MaxPayload {
@@ -153,15 +157,15 @@ func (n Lengths) possible() bool {
 	return true
 }
 
-// Bytes is what the lists take in a frame.
+// Bytes returns the size of the lists in a frame, in bytes.
 func (n Lengths) Bytes() int64 { return 8*(n[0]+n[1]+n[2]) + 4*(n[3]+n[4]) }
 
-// words is what the lists take in a segment, in int64.
+// words returns the size of the lists in a segment, in int64 words.
 func (n Lengths) words() int64 { return n[0] + n[1] + n[2] + floatWords(n[3]) + floatWords(n[4]) }
 
 func floatWords(floats int64) int64 { return (floats + 1) / 2 }
 
-// widthOf is the TargetWidth of all batches of a share.
+// widthOf returns the TargetWidth that all batches of a share have in common.
 func widthOf(share []sdk.Batch) int {
 	if len(share) == 0 {
 		return 0
@@ -169,7 +173,7 @@ func widthOf(share []sdk.Batch) int {
 	return share[0].TargetWidth
 }
 
-// shareWords is how many int64 a share takes.
+// shareWords returns the size of a share in a segment, in int64 words.
 func shareWords(share []sdk.Batch) int {
 	width := widthOf(share)
 	n := int64(1 + min(width, 1))
@@ -203,7 +207,8 @@ func writeShare(words []int64, share []sdk.Batch) {
 	}
 }
 
-// viewShare finds the batches in words, which it does not trust.
+// viewShare finds the batches in words. The words come from another process, so viewShare checks
+// them.
 func viewShare(words []int64) ([]sdk.Batch, error) {
 	all, count, width := int64(len(words)), int64(0), 0
 	if all > 0 {
@@ -260,12 +265,13 @@ func sendBatches(conn *call.Link, share []sdk.Batch) error {
 	return nil
 }
 
-// Send sends a batch: the lengths of its lists, then the lists.
+// Send sends one batch: the lengths of its lists, then the lists.
 func Send(conn *call.Link, op wire.Op, b *sdk.Batch) error {
 	return send(conn, &wire.Header{Op: op}, b)
 }
 
-// SendStreamed sends a batch of a stream, which begins anew in each pass: this is pass 1, 2, ...
+// SendStreamed sends one batch of a stream. pass counts from 1, because the stream begins again in
+// each pass.
 func SendStreamed(conn *call.Link, pass int64, b *sdk.Batch) error {
 	return send(conn, &wire.Header{Op: OpBatch, Arg: pass}, b)
 }
@@ -278,8 +284,8 @@ func send(conn *call.Link, h *wire.Header, b *sdk.Batch) error {
 		tensor.Float32Bytes(b.Features), tensor.Float32Bytes(b.FloatTargets))
 }
 
-// receiveBatches is the other side of sendBatches. As in shared memory, the batches lie in
-// read-only memory that the process owns.
+// receiveBatches receives the batches that sendBatches sent. As with shared memory, the batches lie
+// in read-only memory that the process owns.
 func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	var h wire.Header
 	if err := call.Expect(conn, &h, opShare); err != nil {
@@ -324,7 +330,7 @@ func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 	return share, nil
 }
 
-// readOnlyShare moves batches that were made in this process to read-only memory.
+// readOnlyShare moves batches of this process to read-only memory.
 func readOnlyShare(p *process.Process, share []sdk.Batch) ([]sdk.Batch, error) {
 	segment, err := shm.New("the preprocessed batches of "+p.Name(), 8*shareWords(share), true)
 	if err != nil {

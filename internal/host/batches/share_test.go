@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// crossLink takes a share from the data process to a trainer.
+// crossLink sends a share from a data process to a trainer and returns the received batches.
 func crossLink(t *testing.T, transport string, share []sdk.Batch) []sdk.Batch {
 	t.Helper()
 	trainer, data := hosttest.Pair(t)
@@ -56,7 +56,8 @@ func TestSharesCrossALink(t *testing.T) {
 	}
 }
 
-// A share that is written is viewed as what it was, in as many words as were said.
+// Writing a share and viewing it returns the same batches. The share takes as many words as
+// shareWords says.
 func TestViewShareIsTheInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share, err := Cut(hosttest.AnySamples(t), 2)
@@ -71,11 +72,11 @@ func TestViewShareIsTheInverse(t *testing.T) {
 	})
 }
 
-// sameWords makes no difference between nothing and an empty list.
+// sameWords treats a nil list and an empty list as equal.
 var sameWords = cmp.Transformer("words", func(x []int64) []int64 { return append([]int64{}, x...) })
 
-// Whatever a segment holds, viewShare gives batches that hold together and fill it,
-// or an error.
+// For any contents of a segment, viewShare returns an error or consistent batches that fill the
+// segment.
 func FuzzViewShare(f *testing.F) {
 	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words)) }
 	add()
@@ -84,19 +85,19 @@ func FuzzViewShare(f *testing.F) {
 	add(1, 2, 2, 1, 0, 0, 3, 7, 8, 1)                   // its offset is too large
 	add(1, 2, 0, 3, 0, 0, 0, 1, 2, 3)                   // three targets
 	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1)        // three numbers
-	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1<<40)    // and something in the half word after them
-	add(1, 0, 0, 2, 3, 5, 5, 0x3f8000003f800000, 1)     // three numbers of two samples
+	add(1, 0, 0, 1, 3, 5, 0x3f8000003f800000, 1<<40)    // the unused half word is not zero
+	add(1, 0, 0, 2, 3, 5, 5, 0x3f8000003f800000, 1)     // three numbers for two samples
 	add(2, 1, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 4)          // an empty batch and an empty bag
 	add(1, 0, 2, 1, 0, 7, 8, 1)                         // indices without offsets
-	add(-1)                                             // no count
-	add(-1, 1, 0, 0, 0, 3, 1, 0x3f8000003f800000, 1, 1) // three numbers, and one as the target
-	add(-1, 2, 0, 0, 0, 0, 3, 1, 2)                     // three numbers as the two of each
+	add(-1)                                             // a negative count of batches, but nothing else
+	add(-1, 1, 0, 0, 0, 3, 1, 0x3f8000003f800000, 1, 1) // three features, and a number as the target
+	add(-1, 2, 0, 0, 0, 0, 3, 1, 2)                     // three numeric targets where each sample has two
 	add(-1, 0, 0, 0, 0, 0, 0)                           // no width
-	add(-1<<63, 1<<62, 1, 1)                            // no count, and no width
+	add(-1<<63, 1<<62, 1, 1)                            // neither the count nor the width is valid
 	add(-1, math.MaxInt32, 0, 0, 0, 0, 1, 1)            // a wide target
 	add(1<<62, 1, 2)                                    // 4 * 2^62 overflows to 0
-	add(1, 1<<62, 1<<62, 1<<62, 1<<62)                  // so does the sum of these
-	add(1, 0, 0, 0, math.MaxInt64)                      // and this and 1
+	add(1, 1<<62, 1<<62, 1<<62, 1<<62)                  // the sum of these lengths overflows too
+	add(1, 0, 0, 0, math.MaxInt64)                      // this length plus 1 overflows
 	add(1, 2, 1, -1, 0, 0, 0)                           // negative
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		words := make([]int64, len(raw)/8)
@@ -125,7 +126,7 @@ func FuzzViewShare(f *testing.F) {
 	})
 }
 
-// clearUnused clears the half words after odd features.
+// clearUnused clears the unused half word after each list with an odd number of floats.
 func clearUnused(words []int64, share []sdk.Batch) {
 	width := widthOf(share)
 	at := int64(1 + min(width, 1) + listsOf(width)*len(share))
@@ -141,7 +142,7 @@ func clearUnused(words []int64, share []sdk.Batch) {
 	}
 }
 
-// A trainer takes nothing but a sealed segment of the size that was announced.
+// A trainer accepts only a sealed segment of the announced size.
 func TestShareSegmentRefusesLies(t *testing.T) {
 	p := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: "shm"})
 	for want, c := range map[string]struct {
@@ -176,8 +177,8 @@ func TestShareSegmentRefusesLies(t *testing.T) {
 	}
 }
 
-// Whatever a header and its payload say, it gives a batch that holds
-// together or an error, without a panic and without room for what never comes.
+// Reading any header and payload returns an error or a consistent batch. Reading neither panics nor
+// allocates memory for data that never comes.
 func FuzzReadBatch(f *testing.F) {
 	add := func(words ...int64) { f.Add(tensor.Int64Bytes(words), int32(0)) }
 	wide := func(width int32, words ...int64) { f.Add(tensor.Int64Bytes(words), width) }

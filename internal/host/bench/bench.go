@@ -1,5 +1,5 @@
-// Package bench is the role of the processes that psbench comm measures with. It is no kind
-// of part: every plugin process can take it.
+// Package bench is the role of the processes that psbench comm measures. Every plugin process can
+// take this role, because the role needs no particular part.
 package bench
 
 import (
@@ -15,28 +15,28 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Role measures the data plane: it carries out one operation many times, as
-// a trainer would, and times each. Every round with fresh values is verified.
+// Role measures the data plane. Role runs one operation many times, as a trainer would, and times
+// each run. Every round with fresh values is verified.
 type Role struct {
 	*process.Process
 	config Config
 	store  *comm.Store
 	links  bench.Links
-	hook   *hook          // nil unless it is measured
+	hook   *hook          // nil unless the hook is measured
 	part   *protocol.Hook // the hook, if it is in a companion
-	sync   comm.GroupLink // lines the ranks up
-	copied *tensor.Bucket // outside the store; made for the bucket in work
-	twin   *twin          // of the server that is its part; nil until that is asked
+	sync   comm.GroupLink // barrier between the ranks
+	copied *tensor.Bucket // a bucket outside the store, made for the current bucket
+	twin   *twin          // copy of the server under test; nil until first used
 	asked  asked
 }
 
 // Config is the configuration of a bench process.
 type Config struct {
-	Hook     *process.Choice // that it measures, if any
+	Hook     *process.Choice // the hook to measure, if any
 	Trainers int
 	Seed     uint64
-	// Protocol says that the hook is in a companion, called by the frames of docs/protocol.md; it has
-	// declared these links.
+	// Protocol reports whether the hook is in a companion that is called by the frames of
+	// docs/protocol.md. Links are the links that this hook has declared.
 	Protocol bool
 	Links    []sdk.Link
 }
@@ -47,34 +47,35 @@ const purposeSync = "sync"
 // New makes the role of a configured process.
 func New(p *process.Process, c Config) *Role {
 	if c.Protocol {
-		p.Fabric = p.Fabric.InSegments() // which the companion maps
+		p.Fabric = p.Fabric.InSegments() // the companion maps the segments
 	}
 	return &Role{Process: p, config: c}
 }
 
-// Peers are whom a bench process joins.
+// Peers are the processes that a bench process connects to.
 type Peers struct {
 	Buckets []tensor.BucketSpec
-	Server  *process.Peer  // nil unless it measures with one
-	Group   *process.Group // nil unless it measures collectives, or a hook that uses it
-	Default *process.Group // nil unless it measures a hook that uses it
-	// Together are the processes of this host that push to the server as one; nil if each pushes alone.
+	Server  *process.Peer  // nil if no server is measured
+	Group   *process.Group // nil unless collectives, or a hook that uses the group, are measured
+	Default *process.Group // nil unless a hook that uses the default group is measured
+	// Together are the processes of this host that push to the server as one. Together is nil if each
+	// process pushes alone.
 	Together *process.Group
-	Sync     process.Group // all bench processes; where they share a host, at their Unix sockets
-	Part     process.Peer  // the companion with the hook, if it is in one
-	// Asked is a companion with the server, called by frames, which says what that must answer; nil
-	// unless it is asked.
+	Sync     process.Group // all bench processes, reached over Unix sockets on one host
+	Part     process.Peer  // the companion with the hook, if there is one
+	// Asked is a second companion with the server. psbench asks it by frames for the expected answers.
+	// Asked is nil if psbench asks for no answers.
 	Asked *process.Peer
 }
 
-// Connect makes the buckets and joins what the measurements need.
+// Connect makes the buckets and joins the links that the measurements need.
 func (r *Role) Connect(peers Peers) error {
 	var err error
 	if r.store, err = r.NewStore(peers.Buckets); err != nil {
 		return err
 	}
 	r.OwnMemory(r.store)
-	if r.config.Protocol { // before the links, which end first
+	if r.config.Protocol { // made before the links, which must close first
 		if r.part, _, err = protocol.NewHook(r.Process, peers.Part, r.store); err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func (r *Role) Connect(peers Peers) error {
 	return err
 }
 
-// Reset has the hook, and the server's twin, forget what the rounds before left.
+// Reset clears the state that earlier rounds left in the hook and in the server's twin.
 func (r *Role) Reset() error {
 	if r.hook != nil {
 		r.hook.Reset()
@@ -114,50 +115,49 @@ func (r *Role) Reset() error {
 	return nil
 }
 
-// Collect has nothing to send: a measurement is the answer to Measure.
+// Collect sends nothing, because Measure returns the results.
 func (r *Role) Collect(record.Send) error { return nil }
 
-// Request is what to measure.
+// Request describes one measurement.
 type Request struct {
-	Operation string // its name in psbench comm
+	Operation string // operation name in psbench comm
 	Bucket    int
-	First     int64 // number of the first round: batches of a bucket rise
+	First     int64 // number of the first round; batch numbers of a bucket increase
 	Rounds    int
 	Fresh     bool    // new values and a barrier before each round, untimed
-	Copy      bool    // the gradient lives outside the store
-	Expect    Expect  // of what the server answers, or the hook leaves
-	Server    Expect  // of what the server answers a hook that is asked
-	Partners  []int   // ranks that push to the same server as this one, in order
-	Rounded   bool    // a mean may be rounded as the sum of what was divided
-	Density   float64 // share of a table's rows that a rank pushes in a round
+	Copy      bool    // use a gradient outside the store
+	Expect    Expect  // the expected answer of the server or result of the hook
+	Server    Expect  // the expected answer of the server to a hook's push
+	Partners  []int   // ranks that push to the same server, in order
+	Rounded   bool    // allow the rounding of a mean that divides before summing
+	Density   float64 // share of a table's rows that a rank pushes per round
 }
 
-// Expect is what a server is expected to answer, or a hook to leave.
+// Expect is the answer expected from a server, or the result expected from a hook.
 type Expect int
 
-// The expectations.
+// The expected results.
 const (
 	Anything Expect = iota // the answer is not checked
 	Mean
 	Sum
-	OfPart // what the part itself says, in this process
+	OfPart // the result that the part itself computes, in this process
 )
 
-// Rounds is what was measured.
+// Rounds holds the measured rounds.
 type Rounds struct {
 	LatenciesNS []int64 // one per round
-	Mismatch    string  // the first value that is not what it should be
-	Unchecked   string  // why no value was compared, where the part did not say what it must be
+	Mismatch    string  // describes the first wrong value
+	Unchecked   string  // why no value was compared, if the part could not say the expected result
 }
 
-// Measure carries out rounds of one operation. A fresh round is
+// Measure runs rounds of one operation. A fresh round is
 //
-//	write new values, line up, [operation], line up, verify
+//	write new values, barrier, [operation], barrier, verify
 //
-// Only the part in brackets is timed. So one rank's writing or verifying does not
-// disturb another rank's operation. Warm rounds follow
-// one fresh round, which counts as a round but is not timed: zeros go round and
-// round, back to back.
+// Only the operation in brackets is timed, so that one rank's writing or verifying does not disturb
+// another rank's operation. Warm rounds follow one fresh round, which is counted but not timed.
+// Warm rounds repeat the operation on zeros without barriers.
 func (r *Role) Measure(req Request) (*Rounds, error) {
 	w, err := r.prepare(req)
 	if err != nil {
@@ -189,12 +189,12 @@ func (r *Role) Measure(req Request) (*Rounds, error) {
 type work struct {
 	*Role
 	operation *bench.Operation
-	bucket    *tensor.Bucket // nil where none moves
+	bucket    *tensor.Bucket // nil if the operation moves no bucket
 	values    *bench.Values
 	round     bench.Round
-	check     func(number int64) (where, how string, err error) // checks the result; nil if it is unknown
-	unknown   string                                            // why it is unknown
-	mismatch  string                                            // the first one
+	check     func(number int64) (where, how string, err error) // checks the result; nil if the expected result is unknown
+	unknown   string                                            // why the expected result is unknown
+	mismatch  string                                            // the first mismatch
 }
 
 func (r *Role) prepare(req Request) (*work, error) {
@@ -223,7 +223,7 @@ func (r *Role) prepare(req Request) (*work, error) {
 	return w, w.expect(req)
 }
 
-// bucket returns the bucket to work on: the store's, or a second one if copied is set.
+// bucket returns bucket k: the store's own, or a second copy outside the store if copied is set.
 func (r *Role) bucket(k int, copied bool) (*tensor.Bucket, error) {
 	if k < 0 || k >= len(r.store.Buckets) {
 		return nil, fmt.Errorf("%s has no bucket %d: it has %d", r.Name(), k, len(r.store.Buckets))
@@ -242,7 +242,7 @@ func (r *Role) bucket(k int, copied bool) (*tensor.Bucket, error) {
 	return r.copied, nil
 }
 
-// freshRound is a round with new values; it returns the latency in ns.
+// freshRound runs a round with new values and returns the latency in ns.
 func (w *work) freshRound(number int64) (int64, error) {
 	if w.bucket != nil {
 		if err := w.values.Fill(w.bucket, w.Rank(), number); err != nil {
@@ -262,7 +262,7 @@ func (w *work) freshRound(number int64) (int64, error) {
 	return latency, w.verify(number)
 }
 
-// warmUp makes the gradient zero after one round that was verified.
+// warmUp runs and verifies one round, then sets the gradient to zero.
 func (w *work) warmUp(number int64) error {
 	if _, err := w.freshRound(number); err != nil {
 		return err
@@ -273,7 +273,7 @@ func (w *work) warmUp(number int64) error {
 	return w.sync.Barrier()
 }
 
-// timed carries out the operation and returns how long it took in ns.
+// timed runs the operation and returns the duration in ns.
 func (w *work) timed(number int64) (int64, error) {
 	start := comm.Now()
 	err := w.operation.Run(w.links, number, w.bucket)

@@ -16,7 +16,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// adder is a server that answers with the sum, after spoil had its way with it.
+// adder is a server that answers with the sum of the pushes. The function spoil may falsify the sum
+// first.
 type adder struct {
 	spoil    func(batch int64, sum *tensor.Gradient)
 	sums     []tensor.Gradient
@@ -68,7 +69,7 @@ var benchSpecs = []tensor.BucketSpec{
 	{Index: 1, Elements: 50 * 4, Sparse: true, TableRows: 50, Width: 4, Capacity: 50},
 }
 
-// summing is a hook that leaves the sum.
+// summing is a hook that computes the sum.
 var summing = sdk.NewHook("summing", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 	return sums{env.Group}, nil
 }, sdk.LinkGroup)
@@ -80,7 +81,7 @@ func (s sums) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return s.group.AllReduce(state.Batch(), b)
 }
 
-// benchWorld is some bench processes and a server that adds, all in this one.
+// benchWorld holds some bench processes and a summing server, all in the test's process.
 type benchWorld struct {
 	t     *testing.T
 	ranks []*Role
@@ -137,7 +138,7 @@ func openBench(t *testing.T, transport string, trainers int, spoil func(int64, *
 	return w
 }
 
-// measure has all ranks measure; it returns the first mismatch.
+// measure runs the request on all ranks and returns the first mismatch.
 func (w *benchWorld) measure(req Request) string {
 	w.t.Helper()
 	req.Partners, req.Density = nil, 0.5
@@ -224,7 +225,7 @@ func TestBenchNoticesAWrongAnswer(t *testing.T) {
 	if got := w.measure(req); got != "" {
 		t.Errorf("anything was expected, but %s", got)
 	}
-	// Warm rounds are not verified, the fresh one before them is.
+	// Warm rounds are not verified, but the fresh round before the warm rounds is.
 	req.First, req.Expect, req.Fresh = 11, Mean, false
 	if got := w.measure(req); !strings.Contains(got, " of round 11 on ") {
 		t.Errorf("the mismatch before warm rounds is %q", got)
@@ -278,7 +279,7 @@ func TestTimedRoundsAllocateNothing(t *testing.T) {
 		}
 	})
 	number := int64(0)
-	allocs := testing.AllocsPerRun(rounds, func() { // which runs it once more
+	allocs := testing.AllocsPerRun(rounds, func() { // AllocsPerRun runs the function once more
 		if _, err := works[0].timed(number); err != nil {
 			t.Error(err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// expect finds how the rounds are checked: by the values alone, where all know what must come out,
-// or by asking the server or the hook.
+// expect decides how the rounds are checked. If the values alone determine the result, each rank
+// checks by itself. If the result depends on the server or the hook, expect asks that part.
 func (w *work) expect(req Request) error {
 	parted := w.operation.Served || w.operation.Hooked
 	w.values = bench.NewValues(req.Density, parted && req.Expect == Mean)
@@ -34,7 +34,7 @@ func (w *work) expect(req Request) error {
 	}
 }
 
-// verify compares every element with what the ranks' values make of it.
+// verify compares every element with the result expected from the ranks' values.
 func (w *work) verify(number int64) error {
 	if w.check == nil || w.mismatch != "" {
 		return nil
@@ -57,7 +57,7 @@ func (w *work) checkValues(number int64) (where, how string, err error) {
 	return where, how, nil
 }
 
-// askServer has the server's twin say what must come out.
+// askServer checks results against the answers of the server's twin.
 func (w *work) askServer() error {
 	t, err := w.serverTwin(len(w.round.Partners))
 	switch {
@@ -82,8 +82,8 @@ func (w *work) askServer() error {
 	return nil
 }
 
-// askHook asks the hook for the expected result. The hook may need the server's answer, which
-// server computes.
+// askHook checks results against the hook's own prediction. The hook may need the server's answer,
+// which server computes.
 func (w *work) askHook(server Expect) error {
 	answerer := hosted.AnswererOf(w.hook.Hook)
 	if part, err := w.Find(*w.config.Hook); answerer == nil && err == nil {
@@ -111,16 +111,16 @@ func (w *work) askHook(server Expect) error {
 	return nil
 }
 
-// asked is room for what an Answerer is asked and says, for one bucket.
+// asked is reused memory for one bucket: the question to an Answerer and the answer.
 type asked struct {
-	gradients []*tensor.Bucket // of all that take part
+	gradients []*tensor.Bucket // gradients of all ranks that take part
 	answer    *tensor.Bucket
 	exchange  sdk.Exchange
-	asking    []int // the ranks of gradients
+	asking    []int // the ranks that sent the gradients
 }
 
-// exchange is what so many ranks had in the bucket before a round. It costs a bucket of memory for
-// each, and one hash per element of them.
+// exchange returns the values that the given ranks had in the bucket before a round. For each rank,
+// exchange needs memory for one bucket and one hash per element.
 func (w *work) exchange(number int64, ranks []int) (*sdk.Exchange, error) {
 	a := &w.asked
 	if a.answer == nil || a.answer.Index != w.bucket.Index || len(a.gradients) != len(ranks) {
@@ -144,7 +144,7 @@ func (w *work) exchange(number int64, ranks []int) (*sdk.Exchange, error) {
 	return x, nil
 }
 
-// compare holds what came out against what an Answerer says of an exchange.
+// compare compares the result of an exchange with the Answerer's answer.
 func (w *work) compare(x *sdk.Exchange, by sdk.Answerer, title string) (where, how string, err error) {
 	answer := &w.asked.answer.Gradient
 	if err := by.Answer(x, answer); err != nil {
@@ -156,7 +156,7 @@ func (w *work) compare(x *sdk.Exchange, by sdk.Answerer, title string) (where, h
 	if where, _ = bench.Difference(&w.bucket.Gradient, answer); where == "" {
 		return "", "", nil
 	}
-	for i, rank := range w.asked.asking { // what was asked about may be overwritten
+	for i, rank := range w.asked.asking { // the call may have overwritten these gradients
 		if err := w.values.Fill(w.asked.gradients[i], rank, x.Batch); err != nil {
 			return "", "", err
 		}
@@ -165,8 +165,8 @@ func (w *work) compare(x *sdk.Exchange, by sdk.Answerer, title string) (where, h
 	return where, how, nil
 }
 
-// serverAnswer returns a function that computes the server's answer to pushes, for a hook that
-// pushes. It returns nil if the answer is unknown.
+// serverAnswer returns a function that computes the server's answer to the pushes of a hook.
+// serverAnswer returns nil if the answer is unknown.
 func (w *work) serverAnswer(e Expect) (func(pushed []*tensor.Gradient, answer *tensor.Gradient) error, error) {
 	switch e {
 	case Mean, Sum:

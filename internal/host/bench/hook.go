@@ -9,21 +9,21 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// hook is the hook that is measured, as a trainer's process holds it.
+// hook is the measured hook, as a trainer's process holds it.
 type hook struct {
 	sdk.Hook
 	state roundState
 	title string
-	links []sdk.Link // that it declares
+	links []sdk.Link // the links that it declares
 }
 
-// roundState is how far the rounds are, as a hook sees it.
+// roundState tells a hook the number of the current round.
 type roundState struct{ round int64 }
 
 func (s *roundState) Batch() int64           { return s.round }
 func (s *roundState) Key(bucket int) sdk.Key { return sdk.Key{A: s.round, B: int64(bucket)} }
 
-// newHook builds the hook with the links that it declares.
+// newHook builds the hook with its declared links.
 func (r *Role) newHook(joined sdk.Links) (*hook, error) {
 	h := &hook{title: r.config.Hook.Title(), links: r.config.Links}
 	if r.part == nil {
@@ -55,7 +55,8 @@ func (r *Role) newHook(joined sdk.Links) (*hook, error) {
 
 func (h *hook) uses(link sdk.Link) bool { return slices.Contains(h.links, link) }
 
-// alone says that the hook reduces by its server and nothing else, and so among those who share it.
+// alone reports whether the hook uses only its server link. The result of such a hook covers the
+// ranks that share its server.
 func (h *hook) alone() bool { return slices.Equal(h.links, []sdk.Link{sdk.LinkServer}) }
 
 // Reduce implements bench.Reducer.

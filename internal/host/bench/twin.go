@@ -7,13 +7,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// twin is a second server of the sort that is measured, which says what that must answer.
+// twin is a second copy of the measured server. psbench asks the twin for the expected answers.
 type twin struct {
 	title       string
-	elementwise sdk.ElementwiseServer // or
+	elementwise sdk.ElementwiseServer // set for an elementwise server, instead of server
 	server      sdk.Server
-	answerer    sdk.Answerer // the server; nil if it cannot say, of an elementwise one if its methods do
-	timing      sdk.Timing   // of an elementwise one
+	answerer    sdk.Answerer // the server; nil if it cannot predict its answer, or if elementwise predicts the answer
+	timing      sdk.Timing   // timing of the elementwise server
 }
 
 func (t *twin) reset() {
@@ -26,8 +26,7 @@ func (t *twin) silent() string {
 	return t.title + " does not say what it answers: it is no sdk.Answerer"
 }
 
-// serverTwin builds the server that the process was given as its part, beside the one that is
-// measured.
+// serverTwin builds a second copy of the measured server in this process.
 func (r *Role) serverTwin(trainers int) (*twin, error) {
 	if r.twin != nil {
 		return r.twin, nil
@@ -55,14 +54,15 @@ func (r *Role) serverTwin(trainers int) (*twin, error) {
 	return t, nil
 }
 
-// joinTwin joins a second server in a companion, which is only asked.
+// joinTwin connects to a second copy of the server in a companion. psbench only asks that copy for
+// answers.
 func (r *Role) joinTwin(peer process.Peer) error {
 	s, _, err := protocol.NewServer(r.Process, peer, r.store.Specs(), nil)
 	r.twin = &twin{title: r.Part().Title(), server: s, answerer: s}
 	return err
 }
 
-// take has an elementwise server take others into sum.
+// take has an elementwise server combine others into sum.
 func (t *twin) take(sum []float32, others [][]float32) {
 	if t.timing == sdk.OnLastArrival {
 		t.elementwise.Combine(sum, others)
@@ -73,13 +73,13 @@ func (t *twin) take(sum []float32, others [][]float32) {
 	}
 }
 
-// answer is a bench.Answer of an elementwise server.
+// answer is the bench.Answer for an elementwise server.
 func (t *twin) answer(sum []float32, others [][]float32) {
 	t.take(sum, others)
 	t.elementwise.Finish(sum)
 }
 
-// reduce makes answer what an elementwise server makes of gradients.
+// reduce computes an elementwise server's answer to the pushed gradients.
 func (t *twin) reduce(pushed []*tensor.Gradient, answer *tensor.Gradient) error {
 	if answer.Sparse() {
 		m := tensor.NewRowMerger(len(pushed))

@@ -8,30 +8,32 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// The segment of a call link: the bells of both sides, a lane for the headers of each, and two rooms
-// for the payloads of each, which take turns, so that one that was read where it lies stays there
-// while the next one comes. The trainer's come first.
+// The segment of a call link holds the bells of both sides, one header lane per side, and two
+// payload rooms per side. A side uses its two rooms in turn. So the receiver can use a payload in
+// place while the next payload arrives. The trainer's bell, lane and rooms come before the
+// companion's.
 const (
 	lineBytes = 64
-	laneSlots = 64 // headers that may be on their way: a model emits many gradients in a call
+	laneSlots = 64 // headers in transit: a model emits many gradients in a call
 	laneBytes = (2 + laneSlots) * lineBytes
 	headBytes = 2*shm.BellSize + 2*laneBytes
 )
 
-// segmentBytes is the size of a segment with n bytes in each room.
+// segmentBytes returns the size in bytes of a segment with n bytes in each room.
 func segmentBytes(n int) int { return headBytes + 4*((n+lineBytes-1)/lineBytes*lineBytes) }
 
-// rest is the flag of a header that begins no call but goes on with a payload that is larger
-// than its room. How many bytes lie in the room is in Link, which a connection alone needs.
+// rest is the flag of a header that continues a payload larger than its room. The header's field
+// Link holds the number of bytes in the room, because a link in memory has no other use for that
+// field.
 const rest = 1
 
-// lane carries headers one way, in a ring of slots. A slot belongs to the sender until the sender has
-// counted it in sent, and then to the receiver until the receiver has counted it in taken.
-// A header with a payload takes a room with it.
+// lane carries headers in one direction, in a ring of slots. The sender owns a slot until it
+// advances sent past the slot. The receiver then owns the slot until it advances taken. A header
+// with a payload occupies a room for the same time.
 type lane struct {
-	sent, taken *atomic.Uint32 // in the segment, each written by one side alone
+	sent, taken *atomic.Uint32 // in the segment; only one side writes each
 	slots       *[laneSlots][wire.HeaderSize]byte
-	at          uint32 // this side's own count: what is in the segment the peer can write, too
+	at          uint32 // this side's own count, since the peer can write to the segment
 }
 
 func laneAt(at []byte) lane {
@@ -42,7 +44,8 @@ func laneAt(at []byte) lane {
 	}
 }
 
-// rooms are those for the payloads of one side, and how many payloads it has filled them with.
+// rooms are the payload rooms of one side. turn counts the payloads that the side has put into
+// them.
 type rooms struct {
 	halves [2][]byte
 	turn   int
@@ -54,5 +57,5 @@ func roomsAt(at []byte) (r rooms) {
 	return r
 }
 
-// next is the room of the next payload.
+// next returns the room for the next payload.
 func (r *rooms) next() []byte { return r.halves[r.turn%2] }

@@ -1,5 +1,5 @@
-// Package call is how two processes of a host call each other: frames over a socket, or headers
-// and payloads in memory that both map.
+// Package call carries calls between two processes of a host. A call uses frames over a socket, or
+// headers and payloads in shared memory.
 package call
 
 import (
@@ -11,21 +11,22 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 )
 
-// Link carries the calls between a trainer and a companion: frames over a Unix
-// socket or, in shared memory, headers and payloads in a segment of both, without a system call
-// while the other side is at work. Parameters and gradients lie in the
-// trainer's memory, which the companion maps; what else a call hands over, such as
-// a batch or an output, its sender puts, or makes, in memory that both map, and its
-// receiver may use it there.
+// Link carries the calls between a trainer and a companion. Without shared memory, calls are frames
+// over a Unix socket. With shared memory, headers and payloads go through a segment that both
+// processes map. A call through the segment needs no system call while the other side is running.
 //
-// One goroutine of a side sends and reads at a time.
+// Parameters and gradients lie in the trainer's memory, which the companion maps. The sender puts
+// any other data, such as a batch or an output, into the segment. The receiver may use that data in
+// place.
+//
+// On each side, only one goroutine may send and read at a time.
 type Link struct {
 	*wire.Conn
-	memory  *memory  // nil over a socket
-	Lengths [5]int64 // of the lists of the batch in work
+	memory  *memory  // nil for a socket
+	Lengths [5]int64 // list lengths of the current batch
 }
 
-// Send is that of wire.Conn.
+// Send works like wire.Conn.Send.
 func (l *Link) Send(h *wire.Header, payload ...[]byte) error {
 	if l.memory == nil {
 		return l.Conn.Send(h, payload...)
@@ -33,7 +34,7 @@ func (l *Link) Send(h *wire.Header, payload ...[]byte) error {
 	return l.memory.send(h, payload)
 }
 
-// ReadHeader is that of wire.Conn.
+// ReadHeader works like wire.Conn.ReadHeader.
 func (l *Link) ReadHeader(h *wire.Header) error {
 	if l.memory == nil {
 		return l.Conn.ReadHeader(h)
@@ -41,7 +42,7 @@ func (l *Link) ReadHeader(h *wire.Header) error {
 	return l.memory.readHeader(h)
 }
 
-// ReadFull is that of wire.Conn.
+// ReadFull works like wire.Conn.ReadFull.
 func (l *Link) ReadFull(dst []byte) error {
 	if l.memory == nil {
 		return l.Conn.ReadFull(dst)
@@ -49,9 +50,9 @@ func (l *Link) ReadFull(dst []byte) error {
 	return l.memory.readFull(dst)
 }
 
-// View is the next n bytes of the payload where both sides have them, for reading alone if sealed is
-// set: writing there ends the process. They stay until the peer sends the payload after the next
-// one. It is nil where they have to be read.
+// View returns the next n bytes of the payload in shared memory. The bytes stay valid until the
+// peer sends the payload after the next one. If sealed is set, the bytes are read-only, and writing
+// to them ends the process. View returns nil if the caller must read the bytes with ReadFull.
 func (l *Link) View(n int, sealed bool) []byte {
 	if l.memory == nil {
 		return nil
@@ -59,8 +60,8 @@ func (l *Link) View(n int, sealed bool) []byte {
 	return l.memory.view(n, sealed)
 }
 
-// Place is where the next payload, of n bytes, can be made so that Send need not copy it. It is nil
-// where that must be elsewhere.
+// Place returns memory for the next payload of n bytes. Send need not copy a payload that was made
+// there. Place returns nil if the payload must lie elsewhere.
 func (l *Link) Place(n int) ([]byte, error) {
 	if l.memory == nil {
 		return nil, nil
@@ -68,7 +69,7 @@ func (l *Link) Place(n int) ([]byte, error) {
 	return l.memory.place(n)
 }
 
-// Bound gives a call, its sending and its answer, until the timeout.
+// Bound sets the deadline of a call: sending and answering must finish within timeout.
 func (l *Link) Bound(timeout time.Duration) error {
 	if l.memory == nil {
 		return l.Conn.Bound(timeout)
@@ -77,7 +78,7 @@ func (l *Link) Bound(timeout time.Duration) error {
 	return nil
 }
 
-// Lift has calls wait for as long as the link lasts.
+// Lift removes the deadline: calls may wait until the link closes.
 func (l *Link) Lift() error {
 	if l.memory == nil {
 		return l.Conn.Lift()
@@ -86,8 +87,9 @@ func (l *Link) Lift() error {
 	return nil
 }
 
-// Discard reads and drops all further bytes until the link ends. A call's payload may be partly
-// unread, so frames can no longer be separated, but the peer must not block while it sends.
+// Discard reads and drops all bytes until the link ends. A call may have left part of its payload
+// unread, so frames can no longer be told apart. Discard keeps reading so that the peer does not
+// block while it sends.
 func (l *Link) Discard() {
 	if l.memory != nil {
 		l.memory.discard()
@@ -97,7 +99,8 @@ func (l *Link) Discard() {
 	}
 }
 
-// Close ends the link and all waits on it. For a link in memory it returns once the memory is unused.
+// Close ends the link and all waits on it. For a link in memory, Close returns once the memory is
+// unused.
 func (l *Link) Close() error {
 	err := l.Conn.Close()
 	if l.memory != nil {
@@ -106,9 +109,9 @@ func (l *Link) Close() error {
 	return err
 }
 
-// Offer makes the link of a trainer to the companion on conn, which calls Take. Where ranks map
-// memory, calls go through a segment with two rooms of n bytes for the payloads of each side, which
-// the process owns; a payload that is larger goes in several turns.
+// Offer creates the trainer's side of the link on conn. The companion calls Take. If ranks map
+// memory, calls go through a segment with two payload rooms of n bytes per side. A larger payload
+// is sent in several parts. The process owns the segment.
 func Offer(proc *process.Process, conn *wire.Conn, n int) (*Link, error) {
 	l := &Link{Conn: conn}
 	if !proc.Fabric.Maps() {
@@ -127,7 +130,7 @@ func Offer(proc *process.Process, conn *wire.Conn, n int) (*Link, error) {
 	return l, SendSegment(conn, opMemory, segment)
 }
 
-// Take is the companion's side of Offer.
+// Take creates the companion's side of a link that the trainer offered.
 func Take(proc *process.Process, conn *wire.Conn) (*Link, error) {
 	l := &Link{Conn: conn}
 	if !proc.Fabric.Maps() {
@@ -150,8 +153,8 @@ func Take(proc *process.Process, conn *wire.Conn) (*Link, error) {
 	return l, nil
 }
 
-// Watch has the end of the connection end what waits on the link, once the connection itself is
-// used for nothing else. The process owns the link from then on.
+// Watch makes the end of the connection end all waits on the link. The caller must not use the
+// connection for anything else from then on. The process then owns the link.
 func (l *Link) Watch(proc *process.Process) error {
 	if err := l.Conn.Lift(); err != nil {
 		return err
@@ -163,7 +166,7 @@ func (l *Link) Watch(proc *process.Process) error {
 	return l.Lift()
 }
 
-// SendSegment passes a segment to a peer that does not know its size.
+// SendSegment sends a segment, and its size, to a peer.
 func SendSegment(conn *wire.Conn, op wire.Op, segment *shm.Segment) error {
 	if err := conn.Send(&wire.Header{Op: op, Arg: int64(len(segment.Bytes()))}); err != nil {
 		return err
@@ -171,7 +174,7 @@ func SendSegment(conn *wire.Conn, op wire.Op, segment *shm.Segment) error {
 	return conn.SendSegments(segment)
 }
 
-// ReceiveSegment is the other side of SendSegment.
+// ReceiveSegment receives a segment that SendSegment sent.
 func ReceiveSegment(conn *wire.Conn, op wire.Op, readOnly bool) (*shm.Segment, error) {
 	var h wire.Header
 	if err := Expect(conn, &h, op); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 )
 
-// linked is a call link in shared memory with so many bytes for each side.
+// linked returns both ends of a call link in shared memory, with n bytes for each side.
 func linked(t testing.TB, n int) (trainer, companion *Link) {
 	t.Helper()
 	a, b := hosttest.Pair(t)
@@ -41,7 +41,7 @@ func linked(t testing.TB, n int) (trainer, companion *Link) {
 	return trainer, companion
 }
 
-// What one side sends the other reads, however many turns it takes.
+// The receiver reads exactly the sent bytes, however many parts they take.
 func TestCallsThroughMemory(t *testing.T) {
 	const room = 2 * lineBytes
 	trainer, companion := linked(t, room)
@@ -85,7 +85,7 @@ func TestCallsThroughMemory(t *testing.T) {
 	})
 }
 
-// lie puts a header into the next slot of m's peer, whatever it says.
+// lie puts a false header into the next slot, without any check.
 func lie(m *memory, h wire.Header) {
 	h.Encode(&m.going.slots[m.going.at%laneSlots])
 	m.going.at++
@@ -124,8 +124,8 @@ func TestCallMemoryRefusesLies(t *testing.T) {
 	}
 }
 
-// A peer that does not answer is told of at the deadline, as is one that does not take what is
-// sent; the end of one at once.
+// A call times out at the deadline if the peer does not answer, or does not take the payload. A
+// call fails at once if the peer ends.
 func TestCallMemoryEndsInTime(t *testing.T) {
 	trainer, _ := linked(t, 128)
 	hosttest.Must(t, trainer.Bound(20*time.Millisecond))
@@ -165,8 +165,8 @@ func TestCallMemoryEndsInTime(t *testing.T) {
 	}
 }
 
-// A payload is seen where its sender has put or made it, one part after the other, and stays until the
-// one after the next; one that is larger than the room is not.
+// The receiver sees a payload part by part in the sender's memory. The payload stays valid until
+// the payload after the next one. A payload larger than the room cannot be seen in place.
 func TestPayloadsAreSeenWhereTheyLie(t *testing.T) {
 	const room = 2 * lineBytes
 	trainer, companion := linked(t, room)
@@ -185,7 +185,7 @@ func TestPayloadsAreSeenWhereTheyLie(t *testing.T) {
 			i > 0 && int(before[0]) != i-1 {
 			t.Fatalf("payload %d is seen as %v, %v and %v, the one before it as %v", i, seen, sealed, last, before)
 		}
-		seen[7] = byte(i) // in memory of both
+		seen[7] = byte(i) // in memory that both sides share
 		if before = seen; made[7] != byte(i) {
 			t.Errorf("payload %d lies elsewhere on the other side", i)
 		}
@@ -203,7 +203,7 @@ func TestPayloadsAreSeenWhereTheyLie(t *testing.T) {
 	hosttest.Must(t, <-sent)
 }
 
-// A peer that dies before Watch is told of long before the deadline.
+// If a peer dies before Watch, the error comes long before the deadline.
 func TestAPeerThatDiesWhileLinksAreMade(t *testing.T) {
 	a, b := hosttest.Pair(t)
 	near := hosttest.Process(t, hosttest.Folder(t), nil, process.Config{Name: "trainer0", Transport: "shm"})
@@ -230,7 +230,7 @@ func TestAPeerThatDiesWhileLinksAreMade(t *testing.T) {
 	}
 }
 
-// What a peer still sends of a call that failed is taken and dropped until its end.
+// Discard drops everything that a peer still sends for a failed call, until the peer ends.
 func TestCallMemoryDiscards(t *testing.T) {
 	trainer, companion := linked(t, 128)
 	var h wire.Header
@@ -248,7 +248,7 @@ func TestCallMemoryDiscards(t *testing.T) {
 	<-done
 }
 
-// A call and its answer allocate nothing.
+// A call and its answer allocate no memory.
 func TestCallMemoryAllocatesNothing(t *testing.T) {
 	trainer, companion := linked(t, 128)
 	go func() {
@@ -266,10 +266,11 @@ func TestCallMemoryAllocatesNothing(t *testing.T) {
 	}
 }
 
-// opTested is any operation.
+// opTested is an arbitrary operation for the tests.
 const opTested = wire.OpUser + 0x19
 
-// BenchmarkNoOp is a call that does nothing and its answer, over memory and over a socket.
+// BenchmarkNoOp measures a call that does nothing, with its answer, over shared memory and over a
+// socket.
 func BenchmarkNoOp(b *testing.B) {
 	a, c := hosttest.Pair(b)
 	overMemory := func() (near, far *Link) { return linked(b, 128) }

@@ -12,30 +12,30 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// memory is a segment of calls as one side has it.
+// memory is one side's view of the segment of a call link.
 type memory struct {
-	conn      *wire.Conn // which only tells of the peer's end
-	own, peer shm.Bell   // where this side sleeps, and where the peer does
-	out, in   rooms      // of payloads to the peer and from it
-	sealed    rooms      // in, for reading alone
+	conn      *wire.Conn // used only to notice the end of the peer
+	own, peer shm.Bell   // the bells on which this side and the peer sleep
+	out, in   rooms      // payload rooms to the peer, and from the peer
+	sealed    rooms      // read-only view of in
 
-	using     sync.Mutex // held while this side works in the segment
+	using     sync.Mutex // held while this side accesses the segment
 	closed    bool
 	going     lane
-	filled    uint32 // the count of going after the last header with a payload
+	filled    uint32 // value of going.at after the last header with a payload
 	coming    lane
-	current   wire.Header // of the payload in work
-	unread    []byte      // of that, what lies in the room
-	left      uint64      // of that, what is not read, in the room or to come
+	current   wire.Header // header of the payload being read
+	unread    []byte      // bytes of that payload that wait in the room
+	left      uint64      // unread bytes of that payload, in the room or still to come
 	deadline  time.Time
 	timeout   time.Duration
-	mostOnWay uint32 // room waits for so many headers on their way, or fewer
+	mostOnWay uint32 // awaited maximum number of headers in transit
 
 	ended   atomic.Pointer[error]
-	watched chan struct{} // closed when conn has no reader any more; nil before watch
+	watched chan struct{} // closed when conn has no reader left; nil before watch
 }
 
-// newMemory lays a side over a segment, which sealed is for reading alone.
+// newMemory makes one side's view of the segment at. sealed is the same segment mapped read-only.
 func newMemory(conn *wire.Conn, at, sealed []byte, trainer bool) *memory {
 	bells, lanes, payloads := at[:2*shm.BellSize], at[2*shm.BellSize:headBytes], at[headBytes:]
 	half := len(payloads) / 2
@@ -52,19 +52,19 @@ func newMemory(conn *wire.Conn, at, sealed []byte, trainer bool) *memory {
 	return m
 }
 
-// frame is a shm.Condition: a header is there, or the link has ended.
+// frame is a shm.Condition that is met when a header has arrived or the link has ended.
 type frame struct{ m *memory }
 
 func (f frame) Met() bool { return f.m.coming.sent.Load() != f.m.coming.at || f.m.ended.Load() != nil }
 
-// room is a shm.Condition: the peer has taken enough headers, or the link has ended.
+// room is a shm.Condition that is met when the peer has taken enough headers or the link has ended.
 type room struct{ m *memory }
 
 func (r room) Met() bool {
 	return r.m.going.at-r.m.going.taken.Load() <= r.m.mostOnWay || r.m.ended.Load() != nil
 }
 
-// bound gives what follows until the timeout; 0 is none.
+// bound sets the timeout of the following call; 0 means no timeout.
 func (m *memory) bound(timeout time.Duration) {
 	m.timeout, m.deadline = timeout, time.Time{}
 	if timeout > 0 {
@@ -72,7 +72,7 @@ func (m *memory) bound(timeout time.Duration) {
 	}
 }
 
-// enter begins work in the segment, which is there until leave.
+// enter begins an access to the segment. The segment stays mapped until leave.
 func (m *memory) enter() error {
 	m.using.Lock()
 	if !m.closed {
@@ -84,12 +84,13 @@ func (m *memory) enter() error {
 
 func (m *memory) leave() { m.using.Unlock() }
 
-// lookEvery is how often a wait before watch looks whether the peer is still there.
+// lookEvery is the interval at which a wait before watch checks that the peer is still alive.
 const lookEvery = 20 * time.Millisecond
 
-// await waits until the condition is met. Its error says that what is late, or that the peer has ended.
+// await waits until the condition is met. A timeout error names the missing frame or room, which
+// what describes. If the peer has ended, the error says so.
 func (m *memory) await(until shm.Condition, what string) error {
-	for m.watched == nil { // nothing else would notice the end of the peer
+	for m.watched == nil { // nothing else would notice the peer's end
 		late := time.Now().Add(lookEvery)
 		last := !m.deadline.IsZero() && m.deadline.Before(late)
 		if last {
@@ -115,7 +116,7 @@ func (m *memory) late(what string) error {
 		Seconds: m.timeout.Seconds()}
 }
 
-// watch ends the link with its connection, over which nothing comes any more.
+// watch ends the link when its connection ends. No more data comes over the connection.
 func (m *memory) watch() {
 	m.watched = make(chan struct{})
 	go func() {
@@ -129,13 +130,13 @@ func (m *memory) watch() {
 	}()
 }
 
-// end has all that waits in the segment, now or later, return err. The first one counts.
+// end makes all present and future waits in the segment return err. The first err wins.
 func (m *memory) end(err error) {
 	m.ended.CompareAndSwap(nil, &err)
 	m.own.Shake()
 }
 
-// close waits until the segment is unused. Its connection is closed already.
+// close waits until the segment is unused. The caller has already closed the connection.
 func (m *memory) close() {
 	if m.watched != nil {
 		<-m.watched

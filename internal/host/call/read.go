@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// OpFailed answers a call that failed; its payload is the sentence.
+	// OpFailed answers a failed call. The payload is the error message.
 	OpFailed = wire.OpUser + 0x12
-	// opMemory goes with a segment; arg: its bytes.
+	// opMemory accompanies a segment; arg is the segment's size in bytes.
 	opMemory = wire.OpUser + 0x1b
 )
 
-// ReadAnswer reads the next answer of a companion: an OpFailed becomes an error.
+// ReadAnswer reads the companion's next answer and turns an OpFailed into an error.
 func ReadAnswer(conn *Link, h *wire.Header) error {
 	if err := conn.ReadHeader(h); err != nil {
 		return err
@@ -32,17 +32,17 @@ func ReadAnswer(conn *Link, h *wire.Header) error {
 	return &fault.Part{Text: fmt.Sprintf("%s: %s", conn.Peer(), quote.Message(string(text)))}
 }
 
-// Fits says whether a table of rows x columns could ever be a payload: counts
-// beyond that are lies and would overflow.
+// Fits reports whether a table of rows x columns could be a payload at all. Larger counts are
+// false, and arithmetic on them would overflow.
 func Fits(rows, columns int64) bool {
 	return rows >= 0 && columns >= 0 && rows <= wire.MaxPayload && columns <= wire.MaxPayload/max(1, rows)
 }
 
-// growStep is how many elements a slice grows by at a time while a peer fills
-// it: a count that is a lie must not make the process allocate it.
+// growStep is the number of elements by which a slice grows while a peer fills it. Growing in steps
+// keeps a false count from making the process allocate the memory.
 const growStep = 1 << 20
 
-// ReadGrowing reads n elements into dst, whose storage it uses again.
+// ReadGrowing reads n elements into dst and reuses its storage.
 func ReadGrowing[T any](conn *Link, dst []T, n int, bytesOf func([]T) []byte) ([]T, error) {
 	dst = dst[:0]
 	for len(dst) < n {
@@ -56,7 +56,7 @@ func ReadGrowing[T any](conn *Link, dst []T, n int, bytesOf func([]T) []byte) ([
 	return dst, nil
 }
 
-// ReadFloats reads the payload that h announces into dst, which it must fill.
+// ReadFloats reads the payload that h announces into dst. The payload must fill dst.
 func ReadFloats(conn *Link, h *wire.Header, dst []float32) error {
 	if h.Payload != uint64(4*len(dst)) {
 		return fmt.Errorf("%s sent %d bytes where %d are due", conn.Peer(), h.Payload, 4*len(dst))
@@ -64,8 +64,9 @@ func ReadFloats(conn *Link, h *wire.Header, dst []float32) error {
 	return conn.ReadFull(tensor.Float32Bytes(dst))
 }
 
-// TakeFloats is the next n elements of the payload: where both sides have them, if they lie there
-// together, or else read into *own, which grows. See Link.View for how long they stay.
+// TakeFloats returns the next n elements of the payload. If the elements lie together in shared
+// memory, TakeFloats returns them in place. If the elements do not, TakeFloats reads them into
+// *own, which grows as needed. See Link.View for how long the elements stay valid.
 func TakeFloats(conn *Link, own *[]float32, n int) ([]float32, error) {
 	if seen := conn.View(4*n, false); seen != nil {
 		return tensor.ViewFloat32(seen), nil
@@ -75,8 +76,8 @@ func TakeFloats(conn *Link, own *[]float32, n int) ([]float32, error) {
 	return *own, err
 }
 
-// PlaceFloats is where n elements of the next payload are to be made: where both sides have them,
-// if there is room, or else in *own, which grows.
+// PlaceFloats returns memory for n elements of the next payload. The memory is in the shared
+// segment if there is room, and otherwise in *own, which grows as needed.
 func PlaceFloats(conn *Link, own *[]float32, n int) ([]float32, error) {
 	at, err := conn.Place(4 * n)
 	if at != nil || err != nil {
@@ -86,7 +87,7 @@ func PlaceFloats(conn *Link, own *[]float32, n int) ([]float32, error) {
 	return *own, nil
 }
 
-// headers is where headers come from: a wire.Conn or a Link.
+// headers is a source of headers: a wire.Conn or a Link.
 type headers interface {
 	ReadHeader(h *wire.Header) error
 	Peer() string

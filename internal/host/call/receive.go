@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// readHeader reads the header of the next call or answer. It drops the unread rest of the one
-// before.
+// readHeader reads the header of the next call or answer. readHeader first drops the unread rest of
+// the previous payload.
 func (m *memory) readHeader(h *wire.Header) error {
 	if err := m.enter(); err != nil {
 		return err
@@ -27,7 +27,8 @@ func (m *memory) readHeader(h *wire.Header) error {
 	return m.checkRoom()
 }
 
-// next reads the next header, and takes it unless some of a payload comes with it.
+// next reads the next header. If no payload bytes come with the header, next also gives its slot
+// back.
 func (m *memory) next() error {
 	if err := m.await(frame{m}, "a frame"); err != nil {
 		return err
@@ -36,7 +37,7 @@ func (m *memory) next() error {
 	if onWay := c.sent.Load() - c.at; onWay == 0 {
 		return *m.ended.Load()
 	}
-	slot := c.slots[c.at%laneSlots] // what is checked must not change: the peer can write there
+	slot := c.slots[c.at%laneSlots] // a copy, because the peer could still change the slot after the check
 	if err := m.current.Decode(&slot); err != nil {
 		return fmt.Errorf("%s cannot read what %s sent: %w", m.conn.Self(), m.conn.Peer(), err)
 	}
@@ -56,7 +57,8 @@ func (m *memory) next() error {
 	return nil
 }
 
-// checkRoom refuses more in the room than there is of the payload, and nothing of one.
+// checkRoom refuses a room with more bytes than the payload has left. checkRoom also refuses an
+// empty room while payload bytes are due.
 func (m *memory) checkRoom() error {
 	if n := uint64(len(m.unread)); n > m.left || n == 0 && m.left > 0 {
 		return fmt.Errorf("%s sent %d bytes in memory of a payload of which %d are due", m.conn.Peer(), n, m.left)
@@ -64,7 +66,7 @@ func (m *memory) checkRoom() error {
 	return nil
 }
 
-// take gives the slot and the room back.
+// take gives the slot and its room back to the sender.
 func (m *memory) take() {
 	m.unread = nil
 	m.coming.at++
@@ -102,8 +104,9 @@ func (m *memory) readFull(dst []byte) error {
 	return nil
 }
 
-// view is the next n bytes of the payload where they lie, for reading alone if sealed is set; nil
-// where they do not lie there together. They stay until the peer sends the payload after the next.
+// view returns the next n bytes of the payload in place, read-only if sealed is set. view returns
+// nil if these bytes do not lie together in a room. The bytes stay valid until the peer sends the
+// payload after the next one.
 func (m *memory) view(n int, sealed bool) []byte {
 	if m.enter() != nil {
 		return nil
@@ -123,7 +126,7 @@ func (m *memory) view(n int, sealed bool) []byte {
 	return seen
 }
 
-// discard takes all that comes until the link ends.
+// discard drops everything that arrives until the link ends.
 func (m *memory) discard() {
 	for m.enter() == nil {
 		if len(m.unread) > 0 {

@@ -2,7 +2,7 @@ package call
 
 import "github.com/psbench/psbench/internal/comm/wire"
 
-// send writes h and the payload, in as many turns as that takes.
+// send writes h and the payload, in several parts if the payload is larger than the room.
 func (m *memory) send(h *wire.Header, payload [][]byte) error {
 	if err := m.enter(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (m *memory) send(h *wire.Header, payload [][]byte) error {
 				}
 			}
 			n := min(len(p), len(room)-used)
-			if &p[0] != &room[used] { // unless it was made there
+			if &p[0] != &room[used] { // copy, unless the caller made the payload in the room
 				copy(room[used:], p[:n])
 			}
 			p, used = p[n:], used+n
@@ -36,8 +36,8 @@ func (m *memory) send(h *wire.Header, payload [][]byte) error {
 	return m.post(h, used)
 }
 
-// place returns the room of the next payload, of n bytes, so that the caller can write it in place.
-// It returns nil if the payload is larger than the room.
+// place returns the room for the next payload of n bytes, so that the caller can write the payload
+// in place. place returns nil if the payload is larger than the room.
 func (m *memory) place(n int) ([]byte, error) {
 	if err := m.enter(); err != nil {
 		return nil, err
@@ -50,11 +50,12 @@ func (m *memory) place(n int) ([]byte, error) {
 	return room[:n:n], m.awaitRoom()
 }
 
-// awaitRoom waits until the room of the next payload is empty. That is so when the peer has taken the
-// last header with a payload: it no longer needs the room of the payload before.
+// awaitRoom waits until the room for the next payload is empty. The room is empty once the peer has
+// taken the last header with a payload. The peer then no longer needs the room of the payload
+// before.
 func (m *memory) awaitRoom() error { return m.awaitTaken(m.going.at - m.filled) }
 
-// awaitTaken waits until so many headers at most are on their way.
+// awaitTaken waits until at most mostOnWay headers are in transit.
 func (m *memory) awaitTaken(mostOnWay uint32) error {
 	m.mostOnWay = mostOnWay
 	if err := m.await(room{m}, "room for a frame"); err != nil {
@@ -68,7 +69,7 @@ func (m *memory) awaitTaken(mostOnWay uint32) error {
 	return nil
 }
 
-// post hands h over, with so many bytes in the room.
+// post sends h, with used bytes of its payload in the room.
 func (m *memory) post(h *wire.Header, used int) error {
 	if err := m.awaitTaken(laneSlots - 1); err != nil {
 		return err

@@ -10,36 +10,37 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// KeptBytes bounds the memory of a process's slices in a pass.
+// KeptBytes is the maximum memory, in bytes, for a process's slices in one pass.
 const KeptBytes = 16 << 20
 
-// Keeper keeps a slice of each operation of the process's links, in iterations whose number is a
-// multiple of its stride. The stride is 1 at first. When the memory is full, the stride doubles and the
-// Keeper forgets the iterations between. So the kept iterations are spread over the whole pass,
-// whatever its length, and are the same on all ranks. If a single iteration needs more than the
-// memory, the Keeper keeps a part of it and no other iteration.
+// Keeper keeps slices of the operations on a process's links. Keeper samples iterations whose
+// number is a multiple of its stride, which starts at 1. When the memory is full, the stride
+// doubles, and Keeper forgets the iterations between.
 //
-// It copies into memory that it has from the beginning, and allocates nothing in a pass.
+// The kept iterations therefore spread over the whole pass and are the same on all ranks. If a
+// single iteration needs more than the memory, Keeper keeps a part of that iteration and no other.
+//
+// Keeper allocates its memory in advance, and nothing during a pass.
 type Keeper struct {
 	seed    uint64
 	spentNS atomic.Int64
-	counted atomic.Int64 // operations
+	counted atomic.Int64 // operations seen
 	stride  atomic.Int64 // changed with mu held
 
 	mu    sync.Mutex
 	links []*link
 	slots []slot
 	free  []*slot
-	full  bool // with what one iteration needs
+	full  bool // one iteration alone fills the memory
 }
 
-// slot has room for one exchange. It is its operation's comm.Ender.
+// slot has room for one exchange. The slot is also the comm.Ender of that exchange's operation.
 type slot struct {
 	record.Exchange
 	keeper *Keeper
 	place  Place
 	bucket *tensor.Bucket
-	before comm.Ender // that the future had; told first
+	before comm.Ender // the future's previous Ender, notified first
 	state  state
 }
 
@@ -49,15 +50,15 @@ type state int
 const (
 	unused state = iota
 	pending
-	forgotten // while it was pending
+	forgotten // dropped while the operation was pending
 	kept
 )
 
-// NewKeeper makes the keeper of a process, with all of its memory.
+// NewKeeper makes the keeper of a process and allocates all its memory.
 func NewKeeper(seed uint64) *Keeper {
 	memory := make([]byte, KeptBytes)
 	for i := 0; i < len(memory); i += os.Getpagesize() {
-		memory[i] = 0 // has the page there before the pass
+		memory[i] = 0 // the kernel allocates the page now, before the pass
 	}
 	k := &Keeper{seed: seed, slots: make([]slot, KeptBytes/(2*SliceBytes))}
 	k.free = make([]*slot, 0, len(k.slots))
@@ -71,7 +72,7 @@ func NewKeeper(seed uint64) *Keeper {
 	return k
 }
 
-// Reset forgets everything: a pass begins.
+// Reset forgets everything, because a new pass begins.
 func (k *Keeper) Reset() {
 	if k == nil {
 		return
@@ -91,10 +92,10 @@ func (k *Keeper) Reset() {
 	}
 }
 
-// passesOver says that the operations of a batch are not kept, nor those after it of the same batch.
+// passesOver reports whether the Keeper skips this batch and its remaining operations.
 func (k *Keeper) passesOver(batch int64) bool { return batch&(k.stride.Load()-1) != 0 }
 
-// take gives room for an exchange of a batch; nil if it is not to be kept.
+// take returns a slot for an exchange of a batch, or nil if the exchange is not kept.
 func (k *Keeper) take(batch int64) *slot {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +111,7 @@ func (k *Keeper) take(batch int64) *slot {
 	return nil
 }
 
-// thin doubles the stride.
+// thin doubles the stride and releases the slots of skipped batches.
 func (k *Keeper) thin() {
 	k.stride.Store(2 * k.stride.Load())
 	some := false
@@ -132,10 +133,10 @@ func (k *Keeper) thin() {
 
 func (k *Keeper) release(s *slot) {
 	s.state = unused
-	k.free = append(k.free, s) // which has room for all
+	k.free = append(k.free, s) // free has room for all slots
 }
 
-// settle ends the work on a slot, with an exchange in it if whole.
+// settle ends the work on a slot. If whole is set, the slot keeps a complete exchange.
 func (s *slot) settle(whole bool) {
 	s.keeper.mu.Lock()
 	defer s.keeper.mu.Unlock()
@@ -146,7 +147,8 @@ func (s *slot) settle(whole bool) {
 	}
 }
 
-// begin keeps what is about to be given to a link. It gives nil where that is not kept.
+// begin records the gradient that is about to be given to a link. begin returns nil if the
+// operation is not kept.
 func (l *link) begin(o record.Operation, batch int64, b *tensor.Bucket, root int) *slot {
 	k := l.keeper
 	k.counted.Add(1)
@@ -174,7 +176,7 @@ func (l *link) begin(o record.Operation, batch int64, b *tensor.Bucket, root int
 	return s
 }
 
-// room parts the memory of the slot's halves as its place needs it.
+// room divides the memory of both halves of a slot as its place requires.
 func (s *slot) room() {
 	for _, half := range []*record.Slice{&s.Sent, &s.Got} {
 		memory := tensor.Float32Bytes(half.Values[:elements])
@@ -183,10 +185,11 @@ func (s *slot) room() {
 	}
 }
 
-// Follows implements comm.Follower: a hook may hand on the future of a link, of which a slice is kept, too.
+// Follows implements comm.Follower. A hook may return a link's future as its own, and both may be
+// kept.
 func (s *slot) Follows(before comm.Ender) { s.before = before }
 
-// Ended implements comm.Ender: it keeps what the operation left.
+// Ended implements comm.Ender: it records the result of the operation.
 func (s *slot) Ended() {
 	if s.before != nil {
 		s.before.Ended()
@@ -198,7 +201,7 @@ func (s *slot) Ended() {
 
 func (k *Keeper) spend(startNS int64) { k.spentNS.Add(comm.Now() - startNS) }
 
-// Collect sends what was kept, once no operation is pending.
+// Collect sends the kept exchanges, once no operation is pending.
 func (k *Keeper) Collect(send record.Send) error {
 	if k == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// slow is a server that answers when it is told to.
+// slow is a server that answers only when the test tells it to.
 type slow struct{ promise *comm.Promise }
 
 func (s slow) PushPull(int64, *tensor.Bucket) *comm.Future {
@@ -38,8 +38,8 @@ func exchanges(t *testing.T, k *Keeper) (kept []record.Exchange, cost record.Che
 	return kept, cost
 }
 
-// What is kept is what was given to the link and what that left, though both are in the same memory
-// and the trainer goes on with it.
+// The Keeper records the gradient given to the link and the result of the operation. The gradient
+// and the result lie in the same memory, and the trainer continues to use that memory.
 func TestKeepsWhatWasGivenAndWhatCame(t *testing.T) {
 	k := NewKeeper(1)
 	specs := []tensor.BucketSpec{{Elements: 3}}
@@ -72,7 +72,7 @@ func TestKeepsWhatWasGivenAndWhatCame(t *testing.T) {
 	}
 }
 
-// Operations on a bucket are told apart, also where a hook comes back to an earlier iteration.
+// The Keeper numbers the operations on a bucket, even if a hook returns to an earlier iteration.
 func TestCountsTheOperationsOnABucket(t *testing.T) {
 	k := NewKeeper(1)
 	specs := []tensor.BucketSpec{{Elements: 3}}
@@ -96,7 +96,7 @@ func TestCountsTheOperationsOnABucket(t *testing.T) {
 	}
 }
 
-// A bucket that is none, or whose gradient is too short, is left alone.
+// The Keeper ignores an unknown bucket and a gradient that is too short.
 func TestLeavesOtherGradientsAlone(t *testing.T) {
 	k := NewKeeper(1)
 	specs := []tensor.BucketSpec{{Elements: 3},
@@ -159,7 +159,7 @@ func BenchmarkKeep(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if i%1024 == 0 {
-					k.Reset() // else it keeps less and less
+					k.Reset() // without a reset, it keeps fewer and fewer iterations
 				}
 				links.Server.PushPull(int64(i%1024), bucket)
 				s.promise.Complete(nil)
@@ -168,7 +168,7 @@ func BenchmarkKeep(b *testing.B) {
 	}
 }
 
-// A place is drawn from seed, iteration and bucket, and reaches both ends of the bucket.
+// A place depends on seed, iteration and bucket. Places reach both ends of the bucket.
 func TestPlacesReachTheWholeBucket(t *testing.T) {
 	spec := tensor.BucketSpec{Index: 3, Elements: 1100}
 	first, last := false, false
@@ -198,8 +198,9 @@ func TestPlacesReachTheWholeBucket(t *testing.T) {
 	}
 }
 
-// A slice of rows has the last ones of a gradient in iteration 0, wherever these lie in the table, and often the
-// first ones, also where the keeper keeps only some iterations; over a pass it reaches every row.
+// A slice of rows holds the last rows of a gradient in iteration 0, wherever they lie in the table.
+// Slices often hold the first rows, even if the keeper keeps only some iterations. Over a pass,
+// slices reach every row.
 func TestPlacesReachBothEndsOfATable(t *testing.T) {
 	for name, spec := range map[string]tensor.BucketSpec{
 		"all rows of a table":     {Sparse: true, TableRows: 4000, Width: 16, Capacity: 4000},

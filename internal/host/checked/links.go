@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Links are links whose operations k keeps, on buckets of these specs; without a keeper they are
-// the links themselves.
+// Links wraps links so that k keeps their operations on buckets of these specs. Without a keeper,
+// Links returns the links themselves.
 func (k *Keeper) Links(l sdk.Links, specs []tensor.BucketSpec) sdk.Links {
 	if k == nil {
 		return l
@@ -25,11 +25,12 @@ func (k *Keeper) Links(l sdk.Links, specs []tensor.BucketSpec) sdk.Links {
 	return l
 }
 
-// LinkHook stands for the link in exchanges of all that a hook does to a bucket.
+// LinkHook is the link name in exchanges that record everything a hook does to a bucket.
 const LinkHook = "hook"
 
-// Hook wraps a hook that leaves the mean or the sum of all trainers' gradients: k keeps slices of its inputs and
-// results. Without a keeper, or if the hook declares neither, Hook returns the hook itself.
+// Hook wraps a hook that computes the mean or the sum of all trainers' gradients, so that k keeps
+// slices of its inputs and results. Without a keeper, Hook returns the hook itself. Hook also does
+// so if the hook declares neither mean nor sum.
 func (k *Keeper) Hook(h sdk.Hook, answers sdk.Answers, specs []tensor.BucketSpec) sdk.Hook {
 	operations := map[sdk.Answers]record.Operation{sdk.AnswersMean: record.Average, sdk.AnswersSum: record.AllReduce}
 	if k == nil || operations[answers] == 0 {
@@ -49,13 +50,13 @@ func (h *hook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return after(h.Hook.Reduce(state, b), kept)
 }
 
-// link is what the keeper knows of a link. Its operations are started one at a time.
+// link is the keeper's state for one link. Operations of a link start one at a time.
 type link struct {
 	keeper  *Keeper
 	name    string
 	specs   []tensor.BucketSpec
 	members int
-	started []int // operations of the pass, by bucket
+	started []int // operations started in the pass, by bucket
 }
 
 func (k *Keeper) link(name sdk.Link, specs []tensor.BucketSpec, members int) *link {
@@ -66,7 +67,8 @@ func (k *Keeper) link(name sdk.Link, specs []tensor.BucketSpec, members int) *li
 	return l
 }
 
-// number counts an operation. It is false of a bucket that the link does not have.
+// number returns the number of an operation on a bucket. number returns false if the link does not
+// have the bucket.
 func (l *link) number(batch int64, bucket int) (int, bool) {
 	if bucket < 0 || bucket >= len(l.started) || batch < 0 {
 		return 0, false
@@ -75,7 +77,7 @@ func (l *link) number(batch int64, bucket int) (int, bool) {
 	return l.started[bucket] - 1, true
 }
 
-// after has what the operation leaves kept.
+// after makes s record the result of the operation f.
 func after(f *comm.Future, s *slot) *comm.Future {
 	if s != nil {
 		f.Then(s)

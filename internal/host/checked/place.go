@@ -1,5 +1,5 @@
-// Package checked keeps slices of what a process gives to its links, and of what it gets back, so
-// that the core can recompute them once the pass is over.
+// Package checked keeps slices of the inputs and results of a process's links. The core recomputes
+// these slices once the pass is over.
 package checked
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/psbench/psbench/internal/splitmix"
 )
 
-// SliceBytes is the size of a slice at most, row numbers included.
+// SliceBytes is the maximum size of a slice in bytes, row numbers included.
 const SliceBytes = 4 << 10
 
 // elements is the maximum number of elements of a slice.
 const elements = SliceBytes / 4
 
-// Place is where the slice of a bucket lies in an iteration: at a place that is drawn from seed,
-// batch and bucket, and so is the same on all ranks.
+// Place says where the slice of a bucket lies in an iteration. The place is drawn from seed, batch
+// and bucket, so it is the same on all ranks.
 //
-//	dense       Span elements from From on; where Edge is not 0, the first Edge elements, Span-2*Edge from
-//	            From on, and the last Edge
-//	all-to-all  the same of each of Blocks blocks of Stride elements
-//	sparse      the first Rows that the gradient has of the Table rows from From on, those before
-//	            From after the last one, and of each Span columns from Column on; where Down is set, those
-//	            from From down to the first row
+//	dense       Span elements from From on; if Edge is not 0: the first Edge elements,
+//	            Span-2*Edge elements from From on, and the last Edge elements
+//	all-to-all  the same in each of Blocks blocks of Stride elements
+//	sparse      Span columns from Column on, of the first Rows rows of the gradient, counted
+//	            from table row From on and continued at row 0 after the last of the Table rows;
+//	            if Down is set, counted from row From down to row 0
 type Place struct {
 	From, Span, Edge    int
 	Blocks, Stride      int
@@ -33,19 +33,21 @@ type Place struct {
 	Down                bool
 }
 
-// edge is how many of the first and of the last elements are in every dense slice.
+// edge is the number of elements at each end of a bucket that every dense slice includes.
 const edge = 16
 
-// PlaceOf draws a place. Of an all-to-all members are those of the group. With edges it has the first
-// and the last elements of a dense bucket, and of a sparse one the last rows in iteration 0 and a third of
-// the others, whatever the keeper's stride, and the first ones in another third; plugins of versions before 2.5 keep
-// slices without.
+// PlaceOf draws a place. For an all-to-all, members is the size of the group.
+//
+// With edges, a dense slice includes the first and last elements of the bucket. A sparse slice
+// takes the last rows in iteration 0 and in a third of the other iterations. In another third, the
+// slice takes the first rows. The keeper's stride does not change how often a slice takes the first
+// or last rows. Plugins of versions before 2.5 keep slices without edges.
 func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operation, members int, edges bool) Place {
 	drawn := splitmix.New(seed, uint64(batch)<<20+uint64(spec.Index)) // #nosec G115 -- not negative
 	if spec.Sparse {
 		p := Place{Blocks: 1, Table: spec.TableRows, Span: min(spec.Width, elements-1)}
 		p.Column = drawn.IntN(spec.Width - p.Span + 1)
-		p.Rows = elements / (p.Span + 1) // with the number of each
+		p.Rows = elements / (p.Span + 1) // each row also needs its number
 		if spec.Capacity > p.Rows {
 			p.From = drawn.IntN(spec.TableRows)
 			if end := bits.OnesCount64(uint64(batch)) % 3; edges && end == 0 { // #nosec G115 -- not negative
@@ -68,7 +70,7 @@ func PlaceOf(seed uint64, batch int64, spec *tensor.BucketSpec, o record.Operati
 	return p
 }
 
-// Element is the place in the bucket of an element of a dense slice.
+// Element returns the index in the bucket of element e of a dense slice.
 func (p *Place) Element(e int) int {
 	if p.Span == 0 {
 		return 0
@@ -84,7 +86,7 @@ func (p *Place) Element(e int) int {
 	return e/p.Span*p.Stride + at
 }
 
-// After is how far a row of the table is from the first one of a sparse slice.
+// After returns how many rows the given row lies after the first row of a sparse slice.
 func (p *Place) After(row int32) int {
 	if p.Down {
 		return p.From - int(row)
@@ -95,11 +97,11 @@ func (p *Place) After(row int32) int {
 	return int(row) - p.From + p.Table
 }
 
-// room is how many values a slice has at most.
+// room returns the maximum number of values in a slice.
 func (p *Place) room() int { return p.Span * max(p.Blocks, p.Rows) }
 
-// cut copies the slice out of g to s, whose values and rows have the room. It is false where g is
-// too short for it, and so no gradient of the bucket.
+// cut copies the slice out of g to s, which must have room. cut returns false if g is too short to
+// be a gradient of the bucket.
 func (p *Place) cut(s *record.Slice, g *tensor.Gradient) bool {
 	if p.Rows > 0 {
 		return p.cutRows(s, g)
@@ -124,7 +126,7 @@ func (p *Place) cutRows(s *record.Slice, g *tensor.Gradient) bool {
 	at, _ := slices.BinarySearch(g.Rows, int32(p.From)) // #nosec G115 -- a row
 	n, next := min(p.Rows, len(g.Rows)), 1
 	if p.Down {
-		at, next = len(g.Rows)-1, len(g.Rows)-1 // which is a step back
+		at, next = len(g.Rows)-1, len(g.Rows)-1 // step backwards
 	}
 	s.Rows, s.Values, s.Until = s.Rows[:n], s.Values[:n*p.Span], p.Table
 	for i := range n {
@@ -139,7 +141,7 @@ func (p *Place) cutRows(s *record.Slice, g *tensor.Gradient) bool {
 	return true
 }
 
-// Fits says that s can have been cut from here.
+// Fits reports whether s could have been cut at this place.
 func (p *Place) Fits(s *record.Slice) bool {
 	if p.Rows == 0 {
 		return len(s.Values) == p.Span*p.Blocks && len(s.Rows) == 0

@@ -1,5 +1,5 @@
-// Package companion has both sides of the calls between a trainer and the model, criterion or
-// hook in a process beside it.
+// Package companion implements both sides of the calls between a trainer and a part in a companion
+// process: a model, a criterion or a hook.
 package companion
 
 import (
@@ -17,34 +17,33 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Operations between a trainer and its companions. A request is answered by
-// one frame of the same operation or by OpFailed; before it come the parameters
-// that were initialized, where they are not mapped, and the gradients. A link
-// starts with pings, which measure what crossing it costs, until opReady.
+// Operations between a trainer and its companions. The answer to a request is one frame of the same
+// operation, or OpFailed. Gradients precede the answer, and so do initialized parameters that are
+// not mapped. A link starts with pings, which measure the cost of a call, until opReady.
 const (
 	opPing = wire.OpUser + 0x10 + iota
 	opReady
 	_               // OpFailed
-	opInitialize    // arg: seed; ends the values
+	opInitialize    // arg: seed; the answer follows the values
 	opValue         // arg: parameter
-	opForward       // model: a batch; answered by rows (arg) and columns (arg2) of the output
-	opBackward      // the output's gradient; ends the gradients
-	opBackwardInput // the same; ends with the gradient of the features
-	opGradient      // arg: parameter, rows: of a sparse gradient
-	// opLoss has the output, rows (arg), columns (arg2), then targets: classes, or numbers for each row (rows). The
-	// answer is the loss.
+	opForward       // model: sends a batch; the answer has the output's rows (arg) and columns (arg2)
+	opBackward      // sends the output's gradient; the answer follows the gradients
+	opBackwardInput // the same, but the answer carries the gradient of the features
+	opGradient      // arg: parameter, rows: number of rows of a sparse gradient
+	// opLoss carries the output, with rows (arg) and columns (arg2), then the targets. Targets are
+	// classes, or numbers if Rows is not 0: that many for each row. The answer is the loss.
 	opLoss
 	opLossGradient
-	_          // that of call's memory
-	opEvaluate // as opForward
+	_          // reserved for opMemory of package call
+	opEvaluate // same format as opForward
 )
 
-// boundaryPings is how often the cost of crossing is measured.
+// boundaryPings is the number of pings that measure the cost of a call.
 const boundaryPings = 200
 
-// Dial joins a companion by a link with n bytes of memory for the payloads of each side, and
-// measures the median round trip of a no-op call. Any other exchange over the link's connection
-// must come before Watch.
+// Dial connects to a companion and measures the median round trip of a no-op call. The link has n
+// bytes of memory for the payloads of each side. Any other exchange over the link's connection must
+// come before Watch.
 func Dial(p *process.Process, peer process.Peer, n int) (link *call.Link, tripNS int64, err error) {
 	conn, err := p.Dial(peer, process.PurposeCompanion)
 	if err != nil {
@@ -82,7 +81,7 @@ func ping(p *process.Process, link *call.Link) (tripNS int64, err error) {
 	return int64(numeral.Median(trips)), nil
 }
 
-// acceptTrainer waits for the trainer of a companion and answers its pings.
+// acceptTrainer waits until the companion's trainer connects, and answers its pings.
 func acceptTrainer(p *process.Process, trainer process.Peer) (*call.Link, error) {
 	conn, err := p.Accept(trainer, process.PurposeCompanion)
 	if err != nil {
@@ -115,12 +114,12 @@ func acceptTrainer(p *process.Process, trainer process.Peer) (*call.Link, error)
 	}
 }
 
-// serveCalls answers a trainer's calls one after the other until the link
-// ends. It reports a failed call to the trainer, which ends the run.
+// serveCalls answers a trainer's calls in order until the link ends. A failed call is reported to
+// the trainer, which ends the run.
 func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) error) {
 	var h wire.Header
 	for {
-		_ = conn.Lift() // fails only once closed, and then reads fail too
+		_ = conn.Lift() // fails only if the link is closed; reads then fail too
 		if err := conn.ReadHeader(&h); err != nil {
 			p.Events.Fail(err)
 			return
@@ -144,8 +143,8 @@ func serveCalls(p *process.Process, conn *call.Link, answer func(*wire.Header) e
 	}
 }
 
-// collect sends what was recorded and, if no call of a pass that failed is in work, what the
-// part knows after the pass.
+// collect sends the recorded values. collect also sends the part's facts after the pass, unless a
+// call of a failed pass is still running.
 func collect(p *process.Process, calling *sync.Mutex, part any, send record.Send) error {
 	if err := p.CollectRecorded(send); err != nil || !process.Within(process.CollectGrace, calling.TryLock) {
 		return err
@@ -154,10 +153,10 @@ func collect(p *process.Process, calling *sync.Mutex, part any, send record.Send
 	return process.CollectPassFacts(send, part)
 }
 
-// CallMemory returns how many bytes each side of a call link needs, for a model with these inputs and
-// batches with these lengths and target width. It is the larger of two sizes for the largest batch: the
-// batch with its features and their gradient, or the output with the targets. Every row of the
-// model's input has its target in the batch.
+// CallMemory returns the number of bytes that each side of a call link needs. The size depends on
+// the model's inputs, the batches' lengths and the target width. CallMemory returns the larger of
+// two sizes for the largest batch: the batch with its features and their gradient, or the output
+// with the targets. Every row of the model's input has a target in the batch.
 func CallMemory(sizes []batches.Lengths, in sdk.InputSpec, width int) int {
 	n := int64(1)
 	columns := int64(max(in.Classes, in.Outputs))

@@ -16,13 +16,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// remoteCriterion stands for a criterion in a companion.
+// remoteCriterion represents, in the trainer's process, a criterion that runs in a companion.
 type remoteCriterion struct {
 	conn    *call.Link
 	timeout time.Duration
 }
 
-// NewRemoteCriterion makes the stand-in of a companion's criterion.
+// NewRemoteCriterion returns the trainer's stand-in for a criterion in a companion.
 func NewRemoteCriterion(conn *call.Link, timeout time.Duration) sdk.Criterion {
 	return &remoteCriterion{conn, timeout}
 }
@@ -31,9 +31,9 @@ func (c *remoteCriterion) Forward(output tensor.Tensor, targets []int64) (float6
 	return c.loss(output, 0, tensor.Int64Bytes(targets))
 }
 
-// ForwardFloats implements sdk.FloatCriterion, even if the remote criterion does not.
+// ForwardFloats implements sdk.FloatCriterion, whether or not the remote criterion does.
 func (c *remoteCriterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
-	rows := max(1, len(output.Shape)) // else the check below fails
+	rows := max(1, len(output.Shape)) // at least 1, for the division below; loss reports a missing shape
 	if len(output.Shape) > 0 {
 		rows = max(1, output.Shape[0])
 	}
@@ -43,7 +43,8 @@ func (c *remoteCriterion) ForwardFloats(output tensor.Tensor, targets []float32)
 	return c.loss(output, len(targets)/rows, tensor.Float32Bytes(targets))
 }
 
-// loss sends an output with its targets: width numbers of each row or, if that is 0, its class.
+// loss sends an output with its targets. Each row has width numbers as its target, or one class if
+// width is 0.
 func (c *remoteCriterion) loss(output tensor.Tensor, width int, targets []byte) (float64, error) {
 	if err := layout.CheckOutput(output); err != nil {
 		return 0, err
@@ -75,25 +76,25 @@ func (c *remoteCriterion) Backward(outputGradient tensor.Tensor) error {
 	return call.ReadFloats(c.conn, &h, outputGradient.Data)
 }
 
-// CriterionRole hosts a criterion in a companion.
+// CriterionRole runs a criterion in a companion.
 type CriterionRole struct {
 	*process.Process
 	env              sdk.CriterionEnv
 	criterion        sdk.Criterion
 	conn             *call.Link
 	output, gradient tensor.Tensor
-	own              [2][]float32 // of both, where they do not lie in memory of both sides
+	own              [2][]float32 // outputs and gradients that do not lie in shared memory
 	targets          sdk.Batch    // a batch with the targets of the output
 	calling          sync.Mutex   // held while the criterion works
 }
 
-// NewCriterion makes the role of a criterion beside its trainer.
+// NewCriterion returns the role of a process that runs a criterion for a trainer.
 func NewCriterion(p *process.Process, env sdk.CriterionEnv) *CriterionRole {
 	env.Engine = p.Engine
 	return &CriterionRole{Process: p, env: env}
 }
 
-// Connect builds the criterion and waits for its trainer. It gives the part's facts.
+// Connect builds the criterion, waits for its trainer and returns the part's facts.
 func (r *CriterionRole) Connect(trainer process.Peer) (map[string]string, error) {
 	var err error
 	r.criterion, err = hosted.NewCriterion(r.Process, r.Part(), r.env)
@@ -137,10 +138,10 @@ func (r *CriterionRole) answer(h *wire.Header) error {
 	}
 }
 
-// read takes the output and targets that h announces.
+// read receives the output and targets that h announces.
 func (r *CriterionRole) read(h *wire.Header) error {
 	rows, columns, width := h.Arg, h.Arg2, int64(h.Rows)
-	each := 4 * width // bytes of a row's targets
+	each := 4 * width // bytes of one row's targets
 	if width == 0 {
 		each = 8
 	}
@@ -166,13 +167,13 @@ func (r *CriterionRole) read(h *wire.Header) error {
 	return nil
 }
 
-// Reset forgets what was recorded.
+// Reset clears the recorded values.
 func (r *CriterionRole) Reset() error {
 	r.Recorder.Reset()
 	return nil
 }
 
-// Collect sends what was recorded.
+// Collect sends the recorded values.
 func (r *CriterionRole) Collect(send record.Send) error {
 	return collect(r.Process, &r.calling, r.criterion, send)
 }

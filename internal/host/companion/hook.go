@@ -12,21 +12,22 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// remoteHook stands for a hook in a companion. To the trainer the companion is
-// a server: it takes a bucket and answers with the reduced one.
+// remoteHook represents, in the trainer's process, a hook that runs in a companion. To the trainer,
+// the companion is a server: it takes a bucket and answers with the reduced bucket.
 type remoteHook struct{ link comm.ServerLink }
 
-// Reset has nothing to do: the core resets the companion too.
+// Reset does nothing, because the core resets the companion too.
 func (h *remoteHook) Reset() {}
 
-// NewRemoteHook makes the stand-in of a companion's hook, which is the server of link.
+// NewRemoteHook returns the trainer's stand-in for a hook in a companion. The companion is the
+// server of link.
 func NewRemoteHook(link comm.ServerLink) sdk.Hook { return &remoteHook{link} }
 
 func (h *remoteHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.link.PushPull(state.Batch(), b)
 }
 
-// HookRole hosts a hook in a companion: it joins the rank's links.
+// HookRole runs a hook in a companion and connects the rank's links.
 type HookRole struct {
 	*process.Process
 	env     sdk.HookEnv
@@ -34,40 +35,39 @@ type HookRole struct {
 	buckets []tensor.Bucket
 	states  []arrivedState // by bucket
 	started chan started
-	batch   int64        // that arrives
-	arrived int          // buckets of it
-	working atomic.Int64 // buckets whose reduction is not answered
+	batch   int64        // batch whose buckets are arriving
+	arrived int          // buckets of that batch that have arrived
+	working atomic.Int64 // buckets with unanswered reductions
 }
 
-// NewHook makes the role of a hook beside its trainer. What Connect tells is added to env.
+// NewHook returns the role of a process that runs a hook for a trainer. Connect completes env.
 func NewHook(p *process.Process, env sdk.HookEnv) *HookRole {
 	return &HookRole{Process: p, env: env}
 }
 
-// HookPeers are whom the process of a hook joins.
+// HookPeers are the processes that a hook's process connects to.
 type HookPeers struct {
 	Trainer process.Peer
 	Buckets []tensor.BucketSpec
 	Links   process.HookLinks
 }
 
-// started is a bucket whose reduction was started.
+// started is a bucket whose reduction has started.
 type started struct {
 	arrival *comm.Arrival
 	bucket  *tensor.Bucket
 	future  *comm.Future
 }
 
-// arrivedState is the hook state as the companion knows it: keys are
-// {batch},{bucket}.
+// arrivedState is the hook state that the companion can provide, with keys {batch},{bucket}.
 type arrivedState struct{ batch int64 }
 
 func (s *arrivedState) Batch() int64           { return s.batch }
 func (s *arrivedState) Key(bucket int) sdk.Key { return sdk.Key{A: s.batch, B: int64(bucket)} }
 
-// Connect makes the store into which the trainer pushes the store of the rank's
-// links: on Shm the trainer's own segment goes on to the server and the group, and
-// nothing is copied. It gives the part's facts.
+// Connect creates one store that the trainer pushes into and that the rank's links use. With shared
+// memory, the trainer's own segment also serves the server and the group, so nothing is copied.
+// Connect returns the part's facts.
 func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	conn, err := acceptTrainer(r.Process, peers.Trainer)
 	if err != nil {
@@ -104,10 +104,12 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	return process.Facts(nil, r.hook), nil
 }
 
-// arrive starts the hook on the bucket that arrived, in place. Waiting for it is left to
-// answerInOrder, so that the next bucket can arrive meanwhile. The last one of a batch is waited for
-// here: nothing comes after it before it is answered, and to hand it to another goroutine takes longer
-// than all else, since this one looks for the next bucket on the core that the other needs.
+// arrive starts the hook on the bucket that arrived, in place. answerInOrder waits for the
+// reduction, so that the next bucket can arrive meanwhile.
+//
+// arrive itself waits for the last bucket of a batch, because no other bucket arrives before its
+// answer. Handing the last bucket to another goroutine would be the slowest step. This goroutine
+// polls for the next bucket, on the core that the other goroutine needs.
 func (r *HookRole) arrive(a *comm.Arrival) error {
 	s, err := r.start(a)
 	if err != nil {
@@ -117,17 +119,17 @@ func (r *HookRole) arrive(a *comm.Arrival) error {
 		r.batch, r.arrived = a.Batch, 0
 	}
 	if r.arrived++; r.arrived < len(r.buckets) {
-		r.started <- s // has room for every bucket
+		r.started <- s // never blocks: started has room for every bucket
 		return nil
 	}
 	r.arrived = 0
 	if err = r.answer(s); err != nil {
-		r.Fail(err) // whom the hook waited for; the port has only seen that its trainer is gone by then
+		r.Fail(err) // name the peer that the hook waited for: the port has only seen that its trainer is gone
 	}
 	return err
 }
 
-// start has the hook begin.
+// start calls the hook for the bucket that arrived.
 func (r *HookRole) start(a *comm.Arrival) (started, error) {
 	if !r.Working.TryRLock() {
 		return started{}, r.Over()
@@ -154,7 +156,7 @@ func (r *HookRole) answerInOrder() {
 	}
 }
 
-// answer waits for a reduction and answers with what it left.
+// answer waits for a reduction and sends the reduced bucket.
 func (r *HookRole) answer(s started) error {
 	defer r.working.Add(-1)
 	if err := s.future.Wait(); err != nil {
@@ -163,7 +165,7 @@ func (r *HookRole) answer(s started) error {
 	return s.arrival.Answer(&s.bucket.Gradient)
 }
 
-// Reset begins a pass for the hook and forgets what was recorded.
+// Reset starts a new pass for the hook and clears the recorded values.
 func (r *HookRole) Reset() error {
 	r.hook.Reset()
 	r.Recorder.Reset()
@@ -171,8 +173,8 @@ func (r *HookRole) Reset() error {
 	return nil
 }
 
-// Collect sends what was recorded and, unless a pass that failed left the hook at work, what it
-// knows after the pass.
+// Collect sends the recorded values. Collect also sends the hook's facts after the pass, unless a
+// failed pass left the hook working.
 func (r *HookRole) Collect(send record.Send) error {
 	idle := func() bool { return r.working.Load() == 0 }
 	if err := r.CollectRecorded(send); err != nil || !process.Within(process.CollectGrace, idle) {

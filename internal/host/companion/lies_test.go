@@ -19,13 +19,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// callPair is a call link between a trainer and another process.
+// callPair returns both ends of a call link between a trainer and another process.
 func callPair(t testing.TB) (trainer, companion *call.Link) {
 	a, b := hosttest.Pair(t)
 	return &call.Link{Conn: a}, &call.Link{Conn: b}
 }
 
-// A header whose counts lie is refused: no panic, no room for what never comes.
+// A companion refuses a header with false counts. The companion neither panics nor allocates memory
+// for data that never comes.
 func TestCompanionsRefuseLies(t *testing.T) {
 	const huge = int64(1) << 61
 	for name, h := range map[string]wire.Header{
@@ -49,7 +50,8 @@ func TestCompanionsRefuseLies(t *testing.T) {
 		if err := call.ReadAnswer(trainer, &answer); err == nil || !strings.Contains(err.Error(), "companion: ") {
 			t.Errorf("%s: %v", name, err)
 		}
-		// What the trainer still sends must neither block it nor be taken for a call.
+		// The companion must not block the trainer that is still sending, and must not take that data for
+		// a call.
 		hosttest.Must(t, trainer.SetWriteDeadline(time.Now().Add(hosttest.Patience)))
 		hosttest.Must(t, trainer.Send(&wire.Header{Op: opLoss}, make([]byte, 4<<20)))
 		hosttest.Must(t, trainer.Close())
@@ -79,8 +81,8 @@ func TestRemoteModelRefusesLies(t *testing.T) {
 	}
 }
 
-// A gradient that a companion sends again is refused before it is read: the one that was
-// sent first may be under way.
+// The trainer refuses a repeated gradient before reading it, because the first copy may be on its
+// way over a link.
 func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 	for i, mapped := range []*comm.Store{nil, comm.NewStore(nil)} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -109,15 +111,15 @@ func TestRemoteModelRefusesAGradientTwice(t *testing.T) {
 func TestSilentCompanionEndsTheCallInTime(t *testing.T) {
 	trainer, _ := callPair(t)
 	m := newRemoteModel(trainer, nil, layout.Describe(&hosttest.ToyModel{}), 20*time.Millisecond)
-	hosttest.Must(t, m.Bind([]tensor.Tensor{tensor.New(8 << 20)}, nil)) // more than a socket holds
+	hosttest.Must(t, m.Bind([]tensor.Tensor{tensor.New(8 << 20)}, nil)) // larger than a socket's buffer
 	_, err := m.Forward(&hosttest.Numbered(1)[0])
 	if f := fault.Describe(err); f.Cause != fault.Wait || !slices.Equal(f.About, []string{"companion"}) {
 		t.Errorf("a companion that does not read gave %v", err)
 	}
 }
 
-// A gradient of the features that has another size than these is refused, by the
-// trainer and, where there is none, by the companion.
+// A gradient of the features with a wrong size is refused by the trainer. Where the model has no
+// such gradient, the companion refuses.
 func TestFeatureGradientRefusesLies(t *testing.T) {
 	trainer, companion := callPair(t)
 	m := remoteFeatureModel{newRemoteModel(trainer, nil, layout.Describe(&hosttest.FeatureModel{}), hosttest.Patience)}
@@ -135,7 +137,7 @@ func TestFeatureGradientRefusesLies(t *testing.T) {
 	}
 }
 
-// A model in a companion starts at the same number as one in its trainer.
+// A model has the same first tensor number in a companion as in its trainer's process.
 func TestCompanionModelKnowsItsFirstTensor(t *testing.T) {
 	role, err := NewModel(hosttest.Process(t, hosttest.Folder(t), hosttest.ToyParts, process.Config{
 		Name: "trainer0.model", Part: hosttest.Choice("model", "features"),
@@ -147,7 +149,7 @@ func TestCompanionModelKnowsItsFirstTensor(t *testing.T) {
 	}
 }
 
-// A companion that is gone when the parameters are initialized is told of.
+// The trainer reports a companion that ends before it has initialized the parameters.
 func TestInitializeThatFails(t *testing.T) {
 	trainer, companion := callPair(t)
 	m := newRemoteModel(trainer, nil, layout.Describe(&hosttest.ToyModel{}), hosttest.Patience)

@@ -49,15 +49,15 @@ func TestCallMemoryIsEnough(t *testing.T) {
 	}
 }
 
-// What a companion says of a gradient is checked alike whether it is mapped or follows in
-// the frame.
+// A false description of a gradient is refused, whether the gradient is mapped or follows in the
+// frame.
 func TestRemoteModelRefusesGradients(t *testing.T) {
 	specs := []tensor.BucketSpec{{Parameters: []tensor.Span{{Elements: 8}}, Elements: 8, Sparse: true, TableRows: 4,
 		Width: 2, Capacity: 4}}
 	for want, h := range map[string]wire.Header{
 		"of 0 rows and 1 values":                            {Arg: 1, Arg2: 1}, // too short
 		"of 1 rows and 2 values":                            {Arg: 1, Arg2: 2, Rows: 1},
-		"of 2 rows and 2 values":                            {Arg2: 2, Rows: 2}, // of another width
+		"of 2 rows and 2 values":                            {Arg2: 2, Rows: 2}, // wrong width
 		"a sparse gradient of 5 rows does not fit":          {Arg2: 10, Rows: 5},
 		"a sparse gradient of -1 rows does not fit":         {Rows: -1},
 		"companion emitted the gradient of parameter 2 but": {Arg: 2},
@@ -84,7 +84,7 @@ func TestRemoteModelRefusesGradients(t *testing.T) {
 	}
 }
 
-// A mapped model takes and gives no values and gradients by frames.
+// A mapped model neither accepts nor sends values and gradients in frames.
 func TestMappedModelRefusesPayloads(t *testing.T) {
 	for want, h := range map[string]wire.Header{
 		"where a value is due":            {Op: opValue, Arg: 0},

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ModelRole hosts a model in a companion.
+// ModelRole runs a model in a companion.
 type ModelRole struct {
 	*process.Process
 	model     sdk.Model
@@ -26,13 +26,13 @@ type ModelRole struct {
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	batch     batches.Memory
-	gradient  tensor.Tensor // of the output
+	gradient  tensor.Tensor // gradient of the output
 	features  []float32     // gradient of the features
-	own       [2][]float32  // of both, where they do not lie in memory of both sides
-	calling   sync.Mutex    // held while the model works
+	own       [2][]float32  // both of them, if they do not lie in shared memory
+	calling   sync.Mutex    // held while the model runs
 }
 
-// NewModel builds a model beside its trainer.
+// NewModel builds a model that runs in a companion of its trainer.
 func NewModel(p *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
 	env.Engine = p.Engine
 	model, err := hosted.NewModel(p, p.Part(), env)
@@ -47,11 +47,10 @@ func NewModel(p *process.Process, env sdk.ModelEnv) (*ModelRole, error) {
 	return &ModelRole{Process: p, model: model}, nil
 }
 
-// DescribeModel says what the trainer and the core know of the model.
+// DescribeModel returns the model's description for the trainer and the core.
 func (r *ModelRole) DescribeModel() *layout.Model { return layout.Describe(r.model) }
 
-// Connect waits for the trainer and binds the model to these buckets. It gives the part's
-// facts.
+// Connect waits for the trainer, binds the model to these buckets and returns the part's facts.
 func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (map[string]string, error) {
 	var err error
 	if r.conn, err = acceptTrainer(r.Process, trainer); err != nil {
@@ -82,7 +81,7 @@ func (r *ModelRole) Connect(trainer process.Peer, buckets []tensor.BucketSpec) (
 	return process.Facts(nil, r.model), nil
 }
 
-// parameters finds the memory of the parameters.
+// parameters returns the memory of the parameters.
 func (r *ModelRole) parameters(params []sdk.ParameterSpec) ([]tensor.Tensor, error) {
 	if !r.mapped {
 		return layout.NewValues(r.Engine, params)
@@ -142,7 +141,8 @@ func (r *ModelRole) forward(h *wire.Header, run func(*sdk.Batch) (tensor.Tensor,
 	return r.conn.Send(&answer, tensor.Float32Bytes(out.Data))
 }
 
-// backwardInput is backward with the gradient of the features in its last answer.
+// backwardInput works like backward. The last answer of backwardInput carries the gradient of the
+// features.
 func (r *ModelRole) backwardInput(h *wire.Header) error {
 	model, ok := r.model.(sdk.FeatureModel)
 	if !ok {
@@ -157,8 +157,8 @@ func (r *ModelRole) backwardInput(h *wire.Header) error {
 	})
 }
 
-// backward sends each gradient as soon as it is ready, so that reductions overlap with the
-// rest of backward. Then it sends the gradient of the features.
+// backward sends each gradient as soon as it is ready, so that reductions overlap with the rest of
+// backward. After the gradients, backward sends the gradient of the features.
 func (r *ModelRole) backward(h *wire.Header, run func(tensor.Tensor, func(int)) error) (err error) {
 	n := tensor.Elements(r.gradient.Shape)
 	if h.Payload != uint64(4*n) { // #nosec G115 -- a length
@@ -192,13 +192,13 @@ func (r *ModelRole) backward(h *wire.Header, run func(tensor.Tensor, func(int)) 
 	return r.conn.Send(&wire.Header{Op: h.Op}, tensor.Float32Bytes(r.features))
 }
 
-// Reset forgets what was recorded: the trainer initializes the model.
+// Reset clears the recorded values. The trainer initializes the model.
 func (r *ModelRole) Reset() error {
 	r.Recorder.Reset()
 	return nil
 }
 
-// Collect sends what was recorded.
+// Collect sends the recorded values.
 func (r *ModelRole) Collect(send record.Send) error {
 	return collect(r.Process, &r.calling, r.model, send)
 }

@@ -14,28 +14,30 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// remoteModel stands for a model in a companion. The trainer owns parameters and
-// gradients. In shared memory the companion maps them, but for the rows of sparse gradients, which
-// are shown and taken; elsewhere it holds copies, which each Forward refreshes and each
-// Backward sends back, read straight into the buckets.
+// remoteModel represents, in the trainer's process, a model that runs in a companion. The trainer
+// owns parameters and gradients.
+//
+// With shared memory, the companion maps both. Only the rows of sparse gradients are sent. Without
+// shared memory, the companion holds copies. Each Forward sends the parameters to the companion.
+// Each Backward returns the gradients, which are read straight into the buckets.
 type remoteModel struct {
 	conn      *call.Link
 	mapped    bool             // the companion maps values and gradients
-	sparse    []*tensor.Bucket // where mapped, by parameter; nil for a dense one
+	sparse    []*tensor.Bucket // if mapped: by parameter; nil for a dense one
 	timeout   time.Duration
 	specs     []sdk.ParameterSpec
 	inputs    sdk.InputSpec
-	evaluates bool // it is an sdk.EvaluatingModel
+	evaluates bool // whether the model is an sdk.EvaluatingModel
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	output    tensor.Tensor
-	own       []float32 // the output, where it does not lie in memory of both sides
+	own       []float32 // the output, if it does not lie in shared memory
 	emissions hosted.Emissions
-	failed    error // of Initialize, told by the next Forward
+	failed    error // error of Initialize, which the next Forward returns
 }
 
-// NewRemoteModel makes the stand-in of a companion's model, which is a FeatureModel if that is
-// one; see newRemoteModel.
+// NewRemoteModel returns the trainer's stand-in for a companion's model. The stand-in is a
+// FeatureModel if the model is one. newRemoteModel documents the arguments.
 func NewRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout time.Duration) sdk.Model {
 	m := newRemoteModel(conn, store, d, timeout)
 	if d.FeatureGradient {
@@ -44,8 +46,8 @@ func NewRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout
 	return m
 }
 
-// newRemoteModel makes the stand-in of a companion's model. store holds the buckets that
-// the companion maps; nil where it maps none.
+// newRemoteModel returns the trainer's stand-in for a companion's model. store holds the buckets
+// that the companion maps; store is nil if it maps none.
 func newRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout time.Duration) *remoteModel {
 	specs := d.Parameters
 	m := &remoteModel{
@@ -58,7 +60,7 @@ func newRemoteModel(conn *call.Link, store *comm.Store, d *layout.Model, timeout
 	return m
 }
 
-// remoteFeatureModel stands for a FeatureModel in a companion.
+// remoteFeatureModel is the stand-in for a FeatureModel in a companion.
 type remoteFeatureModel struct{ *remoteModel }
 
 // BackwardInput implements FeatureModel.
@@ -77,7 +79,7 @@ func (m *remoteModel) Bind(values []tensor.Tensor, gradients []*tensor.Gradient)
 
 func (m *remoteModel) Initialize(seed uint64) { m.failed = m.initialize(seed) }
 
-// Failure is the error of the last Initialize.
+// Failure returns the error of the last Initialize.
 func (m *remoteModel) Failure() error { return m.failed }
 
 func (m *remoteModel) initialize(seed uint64) error {
@@ -101,7 +103,7 @@ func (m *remoteModel) initialize(seed uint64) error {
 	}
 }
 
-// send starts a call: its answer is due within the timeout.
+// send starts a call, whose answer must arrive within the timeout.
 func (m *remoteModel) send(h *wire.Header, payload ...[]byte) error {
 	if err := m.conn.Bound(m.timeout); err != nil {
 		return err
@@ -111,7 +113,7 @@ func (m *remoteModel) send(h *wire.Header, payload ...[]byte) error {
 
 func (m *remoteModel) Forward(b *sdk.Batch) (tensor.Tensor, error) { return m.forward(opForward, b) }
 
-// Evaluate implements sdk.EvaluatingModel, whether the model does or not.
+// Evaluate implements sdk.EvaluatingModel, whether or not the model does.
 func (m *remoteModel) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	if !m.evaluates {
 		return m.forward(opForward, b)
@@ -152,7 +154,7 @@ func (m *remoteModel) Backward(outputGradient tensor.Tensor, emit func(parameter
 	return m.backward(opBackward, outputGradient, nil, emit)
 }
 
-// backward carries out op, whose last answer is the gradient of the features.
+// backward runs op, whose last answer is the gradient of the features.
 func (m *remoteModel) backward(op wire.Op, outputGradient tensor.Tensor, inputGradient []float32,
 	emit func(parameter int)) error {
 	if err := m.send(&wire.Header{Op: op}, tensor.Float32Bytes(outputGradient.Data)); err != nil {
@@ -174,7 +176,8 @@ func (m *remoteModel) backward(op wire.Op, outputGradient tensor.Tensor, inputGr
 			return fmt.Errorf("%s sent operation %#x where a gradient is due", m.conn.Peer(), h.Op)
 		}
 		k := int(h.Arg)
-		// Before it is read: that of one emitted before may be under way in its bucket.
+		// Check before reading: a gradient emitted earlier may be on its way over a link in the same
+		// bucket.
 		if err := m.emissions.Add(k); err != nil {
 			return err
 		}
@@ -185,7 +188,7 @@ func (m *remoteModel) backward(op wire.Op, outputGradient tensor.Tensor, inputGr
 	}
 }
 
-// sendValues sends all parameters.
+// sendValues sends the values of all parameters.
 func sendValues(conn *call.Link, values []tensor.Tensor) error {
 	for k, v := range values {
 		if err := conn.Send(&wire.Header{Op: opValue, Arg: int64(k)}, tensor.Float32Bytes(v.Data)); err != nil {
@@ -195,8 +198,8 @@ func sendValues(conn *call.Link, values []tensor.Tensor) error {
 	return nil
 }
 
-// readGradient takes the gradient that h announces into that of parameter k. Where it is
-// mapped, its values are there already.
+// readGradient reads the gradient that h announces into the gradient of parameter k. If the
+// gradient is mapped, its values are already in place.
 func (m *remoteModel) readGradient(h *wire.Header, k int) error {
 	g, spec, bytes := m.gradients[k], &m.specs[k], 0
 	if spec.Sparse {

@@ -1,4 +1,4 @@
-// Package convert turns what core and plugins tell each other into messages and back.
+// Package convert translates between Go types and the gRPC messages of core and plugins.
 package convert
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// BucketsToProto gives specs the form in which they cross gRPC.
+// BucketsToProto converts bucket specs to gRPC messages.
 func BucketsToProto(specs []tensor.BucketSpec) []*proto.Bucket {
 	out := make([]*proto.Bucket, len(specs))
 	for i, s := range specs {
@@ -48,7 +48,7 @@ func BucketsFromProto(buckets []*proto.Bucket) []tensor.BucketSpec {
 	return out
 }
 
-// ModelToProto gives a model's description the form in which it crosses gRPC.
+// ModelToProto converts a model's description to a gRPC message.
 func ModelToProto(m layout.Model) *proto.ModelDescription {
 	d := &proto.ModelDescription{Inputs: InputsToProto(m.Inputs), FeatureGradient: m.FeatureGradient, Steps: m.Steps,
 		Evaluates: m.Evaluates}
@@ -76,7 +76,7 @@ func ModelFromProto(d *proto.ModelDescription) layout.Model {
 	return m
 }
 
-// InputsToProto gives the limits of samples the form in which they cross gRPC.
+// InputsToProto converts the limits of samples to a gRPC message.
 func InputsToProto(in sdk.InputSpec) *proto.Inputs {
 	out := &proto.Inputs{
 		Rows: int64(in.Rows), Classes: int64(in.Classes), Features: int64(in.Features),
@@ -102,7 +102,7 @@ func InputsFromProto(in *proto.Inputs) sdk.InputSpec {
 	return out
 }
 
-// TableToProto gives the size of a table the form in which it crosses gRPC.
+// TableToProto converts the size of a table to a gRPC message.
 func TableToProto(t comm.TableSpec) *proto.Table {
 	return &proto.Table{Rows: int64(t.Rows), Width: int64(t.Width)}
 }
@@ -112,7 +112,7 @@ func TableFromProto(t *proto.Table) comm.TableSpec {
 	return comm.TableSpec{Rows: int(t.GetRows()), Width: int(t.GetWidth())}
 }
 
-// TablesToProto gives the sizes of tables the form in which they cross gRPC.
+// TablesToProto converts the sizes of tables to gRPC messages.
 func TablesToProto(tables []comm.TableSpec) []*proto.Table {
 	var out []*proto.Table
 	for _, t := range tables {
@@ -130,8 +130,8 @@ func TablesFromProto(tables []*proto.Table) []comm.TableSpec {
 	return out
 }
 
-// LookupToProto gives what trainers look up the form in which it crosses gRPC; nil, where
-// servers hold no tables, stays nil.
+// LookupToProto converts the tables that trainers look up to a gRPC message. l is nil if servers
+// hold no tables; nil stays nil.
 func LookupToProto(l *comm.LookupSpec) *proto.Lookup {
 	if l == nil {
 		return nil
@@ -148,7 +148,7 @@ func LookupFromProto(l *proto.Lookup) *comm.LookupSpec {
 		Indices: int(l.GetIndices())}
 }
 
-// PeerToProto gives a process to join the form in which it crosses gRPC.
+// PeerToProto converts the address of a process to a gRPC message.
 func PeerToProto(p process.Peer) *proto.Peer {
 	return &proto.Peer{Name: p.Name, Address: p.Address, Protocol: p.Protocol}
 }
@@ -158,7 +158,7 @@ func PeerFromProto(p *proto.Peer) process.Peer {
 	return process.Peer{Name: p.GetName(), Address: p.GetAddress(), Protocol: p.GetProtocol()}
 }
 
-// GroupToProto gives members of one host, or nil, the form in which they cross gRPC.
+// GroupToProto converts the members of a group to a gRPC message; nil stays nil.
 func GroupToProto(g *process.Group) *proto.Group {
 	if g == nil {
 		return nil
@@ -173,7 +173,7 @@ func GroupToProto(g *process.Group) *proto.Group {
 var causes = map[fault.Cause]proto.Failure_Cause{fault.Wait: proto.Failure_CAUSE_WAIT,
 	fault.Peer: proto.Failure_CAUSE_PEER}
 
-// FailureToProto gives a failure the form in which it crosses gRPC.
+// FailureToProto converts a failure to a gRPC message.
 func FailureToProto(f fault.Failure) *proto.Failure {
 	return &proto.Failure{Cause: causes[f.Cause], Message: f.Message, About: f.About}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// PartitionToProto gives the partition of the data the form in which it crosses gRPC.
+// PartitionToProto converts the partition of the data to a gRPC message.
 func PartitionToProto(p *batches.Partition) *proto.PartitionReply {
 	out := &proto.PartitionReply{
 		Samples: int64(p.Samples), Batches: int64(p.Batches), Dropped: int64(p.Dropped),
@@ -30,7 +30,7 @@ func PartitionFromProto(p *proto.PartitionReply) *batches.Partition {
 	return out
 }
 
-// ShareToProto gives a trainer's share of the data the form in which it crosses gRPC.
+// ShareToProto converts a trainer's share of the data to a gRPC message.
 func ShareToProto(s batches.Share) *proto.Share {
 	return &proto.Share{
 		Batches: int64(s.Batches), Samples: int64(s.Samples), DistinctRows: int64(s.DistinctRows),
@@ -50,7 +50,7 @@ func ShareFromProto(s *proto.Share) batches.Share {
 	}
 }
 
-// WantedToProto gives what a criterion takes as targets the form in which it crosses gRPC.
+// WantedToProto converts the targets that a criterion accepts to a gRPC message.
 func WantedToProto(w batches.Wanted) *proto.Wanted {
 	return &proto.Wanted{Criterion: w.Criterion, Targets: string(w.Targets)}
 }

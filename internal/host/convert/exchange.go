@@ -12,7 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// CheckFromProto is the seed that places of slices are drawn from; nil where nothing is checked.
+// CheckFromProto returns the seed for drawing the places of slices. CheckFromProto returns nil if
+// exchanges are not checked.
 func CheckFromProto(c *proto.Check) *uint64 {
 	if c == nil {
 		return nil
@@ -59,7 +60,7 @@ func sliceFromProto(s *proto.Slice) (record.Slice, error) {
 	return record.Slice{Values: values, Rows: s.GetRows(), Until: int(s.GetUntil())}, err
 }
 
-// ValuesFromBytes copies float32 numbers as they cross gRPC.
+// ValuesFromBytes converts the bytes of a gRPC message to float32 numbers.
 func ValuesFromBytes(b []byte) ([]float32, error) {
 	if len(b)%4 != 0 {
 		return nil, errors.New("a slice of an exchange that cannot be: its values end within a number")
@@ -69,7 +70,7 @@ func ValuesFromBytes(b []byte) ([]float32, error) {
 	return values, nil
 }
 
-// CombineFromProto is what an elementwise server is asked.
+// CombineFromProto returns the gradients that an elementwise server is asked to combine.
 func CombineFromProto(req *proto.CombineRequest) ([][][]float32, error) {
 	var lists [][][]float32
 	for _, l := range req.GetLists() {

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// What is no exchange is refused, with a sentence.
+// A message that is not a valid exchange is refused with a clear error.
 func TestExchangesThatAreNone(t *testing.T) {
 	for want, x := range map[string]*proto.Exchange{
 		"there is no operation 0":  {},
@@ -29,7 +29,7 @@ func TestExchangesThatAreNone(t *testing.T) {
 	}
 }
 
-// Gradients cross bit by bit.
+// Gradients keep every bit when they are sent over gRPC.
 func TestListsOfGradientsCrossGRPC(t *testing.T) {
 	lists := [][][]float32{{{1, float32(math.Inf(1))}, {-0.5, 3}}, {{}}, {{7}}}
 	got, err := CombineFromProto(CombineToProto(lists))

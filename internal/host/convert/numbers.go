@@ -37,7 +37,7 @@ func histogramFromProto(h *proto.Histogram) (record.Piece, error) {
 	return numbers(out, "histogram", out.Head, out.Check())
 }
 
-// numbers is a piece, unless something is wrong with its unit or, as err says, with the rest.
+// numbers returns piece. numbers returns an error if the unit is invalid or if err is set.
 func numbers(piece record.Piece, kind string, h metric.Head, err error) (record.Piece, error) {
 	if unit := metric.CheckUnit(h.Unit); unit != nil {
 		err = unit

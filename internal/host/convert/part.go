@@ -5,12 +5,12 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// timings gives Timing the form in which it crosses gRPC.
+// timings maps each Timing to its value in gRPC messages.
 var timings = map[sdk.Timing]proto.Timing{
 	sdk.OnArrival: proto.Timing_TIMING_ON_ARRIVAL, sdk.OnLastArrival: proto.Timing_TIMING_ON_LAST_ARRIVAL,
 }
 
-// PartToProto gives what a plugin says of a part the form in which it crosses gRPC.
+// PartToProto converts a plugin's description of a part to a gRPC message.
 func PartToProto(p sdk.Part) *proto.PartDescription {
 	out := &proto.PartDescription{
 		Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs),

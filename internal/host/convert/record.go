@@ -13,7 +13,7 @@ import (
 var passes = map[record.Pass]proto.Pass{record.WarmUp: proto.Pass_PASS_WARM_UP,
 	record.Measured: proto.Pass_PASS_MEASURED}
 
-// PassToProto gives a pass the form in which it crosses gRPC.
+// PassToProto converts a pass to its gRPC value.
 func PassToProto(p record.Pass) proto.Pass { return passes[p] }
 
 // PassFromProto is the inverse of PassToProto.
@@ -26,7 +26,7 @@ func PassFromProto(p proto.Pass) record.Pass {
 	return record.NoPass
 }
 
-// PieceToProto gives a piece of a record the form in which it crosses gRPC.
+// PieceToProto converts a piece of a record to a gRPC message.
 func PieceToProto(piece record.Piece) *proto.CollectReply {
 	out := &proto.CollectReply{}
 	switch p := piece.(type) {
@@ -74,8 +74,8 @@ func PieceToProto(piece record.Piece) *proto.CollectReply {
 	return out
 }
 
-// PieceFromProto is the inverse of PieceToProto. Its error says what a process sent that
-// is no piece of a record.
+// PieceFromProto is the inverse of PieceToProto. An error of PieceFromProto says why a message is
+// not a valid piece of a record.
 func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
 	switch p := reply.GetPiece().(type) {
 	case *proto.CollectReply_Series:
@@ -119,8 +119,7 @@ func PieceFromProto(reply *proto.CollectReply) (record.Piece, error) {
 	}
 }
 
-// WorkToProto gives what a trainer did in a pass the form in which it crosses gRPC; nil
-// stays nil.
+// WorkToProto converts a trainer's work in a pass to a gRPC message; nil stays nil.
 func WorkToProto(w *record.Work) *proto.Work {
 	if w == nil {
 		return nil
@@ -128,7 +127,7 @@ func WorkToProto(w *record.Work) *proto.Work {
 	return &proto.Work{StartNs: w.StartNS, EndNs: w.EndNS, EvaluatedNs: w.EvaluatedNS, Samples: w.Samples}
 }
 
-// WorkFromProto is the inverse of WorkToProto; nil becomes none.
+// WorkFromProto is the inverse of WorkToProto; nil becomes a zero Work.
 func WorkFromProto(w *proto.Work) record.Work {
 	return record.Work{StartNS: w.GetStartNs(), EndNS: w.GetEndNs(), EvaluatedNS: w.GetEvaluatedNs(),
 		Samples: w.GetSamples()}
@@ -175,7 +174,7 @@ func evaluationFromProto(e *proto.Evaluation) (record.Piece, error) {
 	return out, nil
 }
 
-// IterationsToProto gives the iterations of a trainer the form in which they cross gRPC.
+// IterationsToProto converts a trainer's finished iterations to a gRPC message.
 func IterationsToProto(i record.Iterations) *proto.Iterations {
 	return &proto.Iterations{Done: i.Done, Loss: i.Loss, Pass: PassToProto(i.Pass)}
 }

@@ -119,7 +119,7 @@ func anyWork(t *rapid.T) *record.Work {
 		Samples: n.Draw(t, "samples")}
 }
 
-// crossed is a message after it was encoded and decoded.
+// crossed returns a message after encoding and decoding it.
 func crossed[M gproto.Message](t *rapid.T, message, into M) M {
 	raw, err := gproto.Marshal(message)
 	if err != nil {
@@ -203,7 +203,7 @@ func TestWhatIsNoPiece(t *testing.T) {
 	}
 }
 
-// Whatever a process sends is refused or is a piece, which the core could be sent again.
+// Every message is refused, or becomes a piece that can be sent to the core again.
 func FuzzPieceFromProto(f *testing.F) {
 	head := &proto.Head{Type: "a", Name: "b", Unit: "B"}
 	for _, reply := range []*proto.CollectReply{

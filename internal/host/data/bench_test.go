@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// clicks are samples of 13 numbers and an index of each of 26 tables.
+// clicks returns samples with 13 numbers each and one index into each of 26 tables.
 func clicks(n int) (*sdk.Samples, sdk.InputSpec) {
 	in := sdk.InputSpec{Features: 13, Classes: 2}
 	for range 26 {
@@ -32,8 +32,8 @@ func clicks(n int) (*sdk.Samples, sdk.InputSpec) {
 	return s, in
 }
 
-// BenchmarkStreamedBatch is what a batch costs where nothing computes between two, and
-// what a trainer waits for one that was read ahead.
+// BenchmarkStreamedBatch measures the cost of a batch if nothing is computed between two batches.
+// BenchmarkStreamedBatch also measures how long a trainer waits for a batch that was read ahead.
 func BenchmarkStreamedBatch(b *testing.B) {
 	s, in := clicks(64 * 128)
 	r, takers := dataOf(b, hosttest.NewTape(s), "shm", hosttest.Patience, 1)
@@ -58,7 +58,7 @@ func BenchmarkStreamedBatch(b *testing.B) {
 	b.Run("read ahead", func(b *testing.B) {
 		var waitsNS []int64
 		for b.Loop() {
-			for start := comm.Now(); comm.Now()-start < int64(time.Millisecond); { // a small step
+			for start := comm.Now(); comm.Now()-start < int64(time.Millisecond); { // stands for a short training step
 			}
 			start := comm.Now()
 			_, err := stream.Next()
@@ -71,7 +71,8 @@ func BenchmarkStreamedBatch(b *testing.B) {
 	})
 }
 
-// BenchmarkCheck is what checking the samples of a batch costs, which each reading does.
+// BenchmarkCheck measures the cost of checking a batch's samples. Every reading of a batch checks
+// its samples.
 func BenchmarkCheck(b *testing.B) {
 	s, in := clicks(128)
 	c := batches.Checker{In: in}

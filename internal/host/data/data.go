@@ -1,4 +1,4 @@
-// Package data is the role of the process that holds the data.
+// Package data implements the role of the process that holds the data.
 package data
 
 import (
@@ -19,27 +19,28 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Role hosts the data: it loads once, or reads all of a stream once, checks every
-// sample against the model, shares out the batches and hands each trainer its share. A stream
-// it reads again in every epoch.
+// Role loads the data once, or reads a stream once from start to end. Role checks every sample
+// against the model's limits, divides the batches among the trainers and sends each trainer its
+// share. In every epoch, Role reads a stream again.
 type Role struct {
 	*process.Process
 	data    sdk.Data
 	wanted  batches.Wanted
 	samples *sdk.Samples
-	stream  *stream       // nil: all is in memory
-	shares  [][]sdk.Batch // by trainer; nil of a stream
+	stream  *stream       // nil if all data is in memory
+	shares  [][]sdk.Batch // by trainer; nil for a stream
 	heldOut [][]sdk.Batch // by trainer
-	stepNS  atomic.Int64  // when Partition came on last, or will have to
-	tripNS  int64         // the median of a no-op call to the companion with the data, if it is in one
+	stepNS  atomic.Int64  // last progress of Partition, in ns of comm.Now; a future time allows a longer step
+	tripNS  int64         // median round trip of a no-op call to the companion with the data, if any
 }
 
-// NewBeside makes the role of data in a companion, which Partition joins.
+// NewBeside makes the role for data that lives in a companion. Partition connects to that
+// companion.
 func NewBeside(p *process.Process, wanted batches.Wanted) *Role {
 	return &Role{Process: p, wanted: wanted}
 }
 
-// New builds the data, and loads it unless that needs to know more of the run.
+// New builds the data. New also loads the data, unless loading needs the model's inputs first.
 func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
 	env.Recorder, env.Timeout = p.Recorder, p.Timeout
 	data, err := process.Build[sdk.Data](p, p.Part(), env)
@@ -50,7 +51,7 @@ func New(p *process.Process, env sdk.DataEnv) (*Role, error) {
 	_, fitted := data.(sdk.FittedData)
 	_, streamed := data.(sdk.StreamedData)
 	if fitted || streamed {
-		return r, nil // until the inputs are known
+		return r, nil // loaded later, once the inputs are known
 	}
 	return r, r.load()
 }
@@ -60,7 +61,7 @@ func (r *Role) load() (err error) {
 	return fault.Of(r.Title(), "Load", err)
 }
 
-// explain says whose data is wrong where nothing says so already.
+// explain adds the name of the part to an error that does not say whose data is wrong.
 func (r *Role) explain(err error) error {
 	if err == nil || fault.Explained(err) {
 		return err
@@ -68,7 +69,7 @@ func (r *Role) explain(err error) error {
 	return &fault.Part{Text: r.Title() + ": " + quote.Message(err.Error()), Err: err}
 }
 
-// Partition checks every sample, cuts batches and gives each trainer its share.
+// Partition checks every sample, cuts batches and divides them among the trainers.
 func (r *Role) Partition(req Request) (*batches.Partition, error) {
 	defer r.watchSteps()()
 	if r.data == nil {
@@ -76,7 +77,7 @@ func (r *Role) Partition(req Request) (*batches.Partition, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = part.Close() }() // no error needs the origin of a sample once all are checked
+		defer func() { _ = part.Close() }() // once all samples are checked, no error needs a sample's origin
 		r.data, r.tripNS = part, tripNS
 	}
 	data, fitted := r.data.(sdk.FittedData)
@@ -109,7 +110,7 @@ func (r *Role) Partition(req Request) (*batches.Partition, error) {
 	return reply, nil
 }
 
-// partitionSamples shares out samples in memory.
+// partitionSamples divides samples in memory among the trainers.
 func (r *Role) partitionSamples(req Request) (*batches.Partition, error) {
 	if err := validate(r.samples, req.Inputs, r.wanted); err != nil {
 		return nil, r.explain(err)
@@ -132,7 +133,7 @@ func (r *Role) partitionSamples(req Request) (*batches.Partition, error) {
 	return reply, nil
 }
 
-// partitionStream reads all of a stream once and then loads what is held out.
+// partitionStream reads a stream once from start to end, then loads the held-out samples.
 func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Partition, error) {
 	r.stream = &stream{title: r.Title(), data: data, in: req.Inputs, wanted: r.wanted, size: req.BatchSize,
 		process: r.Process}
@@ -142,7 +143,7 @@ func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Par
 		return nil, r.explain(err)
 	}
 	end := comm.Now()
-	r.stepNS.Store(end + 2*(end-start)) // to find what is held out may take reading everything again
+	r.stepNS.Store(end + 2*(end-start)) // loading the held-out samples may read everything again
 	if err := r.load(); err != nil {
 		return nil, err
 	}
@@ -157,9 +158,9 @@ func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Par
 	return r.stream.partition(req.Sets)
 }
 
-// watchSteps reports data that does not come on within the timeout: a load, or a read of
-// a stream. All steps together may take as long as they need, so the core cannot bound
-// them. The caller calls stop when it is done.
+// watchSteps reports data that makes no progress within the timeout: a load, or a read of a stream.
+// All steps together may take as long as they need, so the core cannot bound them. The caller calls
+// stop when it is done.
 func (r *Role) watchSteps() (stop func()) {
 	r.stepNS.Store(comm.Now())
 	done := make(chan struct{})
@@ -183,11 +184,11 @@ func (r *Role) watchSteps() (stop func()) {
 	return func() { close(done) }
 }
 
-// BoundaryNS is the median cost in ns of a no-op call to the companion with the data; 0 where there
-// is none.
+// BoundaryNS returns the median round trip, in ns, of a no-op call to the companion with the data;
+// 0 without a companion.
 func (r *Role) BoundaryNS() int64 { return r.tripNS }
 
-// Connect waits for the trainers and sends each its share. It gives the part's facts.
+// Connect waits for the trainers, sends each trainer its share and returns the part's facts.
 func (r *Role) Connect(trainers []process.Peer) (map[string]string, error) {
 	for t, peer := range trainers {
 		conn, err := r.Accept(peer, process.PurposeBatches)
@@ -199,7 +200,7 @@ func (r *Role) Connect(trainers []process.Peer) (map[string]string, error) {
 		}
 		if r.stream == nil {
 			err = conn.Close()
-		} else if err = conn.SetWriteDeadline(time.Time{}); err == nil { // a trainer takes a batch when it needs one
+		} else if err = conn.SetWriteDeadline(time.Time{}); err == nil { // a trainer may take its time
 			r.stream.links = append(r.stream.links, conn)
 			r.stream.sending.Add(1)
 			r.Owned.Go(func() { r.serveStream(conn, t) })
@@ -211,8 +212,8 @@ func (r *Role) Connect(trainers []process.Peer) (map[string]string, error) {
 	return process.Facts(nil, r.data), nil
 }
 
-// sendShares sends trainer t its share of batches in memory, then its share of the held-out
-// batches.
+// sendShares sends trainer t its share of the training batches, if they are in memory, and of the
+// held-out batches.
 func (r *Role) sendShares(conn *wire.Conn, t int) error {
 	if r.stream == nil {
 		if err := batches.SendShare(r.Process, conn, r.shares[t]); err != nil {
@@ -226,9 +227,9 @@ func (r *Role) sendShares(conn *wire.Conn, t int) error {
 	return batches.SendShare(r.Process, conn, heldOut)
 }
 
-// serveStream sends trainer t its batches until the link ends. It reports an error of the data
-// before the link breaks, so that the error explains the broken link. The end of a trainer needs no
-// report: the core notices it.
+// serveStream sends trainer t its batches until the link ends. If the data fails, serveStream
+// reports the error before the link breaks, so that the error explains the broken link. serveStream
+// does not report the end of a trainer, because the core notices that itself.
 func (r *Role) serveStream(conn *wire.Conn, t int) {
 	defer r.stream.sending.Done()
 	err := r.stream.send(&call.Link{Conn: conn}, t)
@@ -238,7 +239,7 @@ func (r *Role) serveStream(conn *wire.Conn, t int) {
 	_ = conn.Close()
 }
 
-// Reset begins a pass, for which a stream begins anew.
+// Reset starts a new pass. A stream then starts again at the first batch.
 func (r *Role) Reset() error {
 	if r.stream != nil {
 		r.stream.pass.Add(1)
@@ -247,7 +248,7 @@ func (r *Role) Reset() error {
 	return nil
 }
 
-// Collect sends what was recorded. Readers of a stream that read ahead may still do so.
+// Collect sends the recorded values. Readers of a stream may still be reading ahead.
 func (r *Role) Collect(send record.Send) error {
 	if err := r.CollectRecorded(send); err != nil {
 		return err

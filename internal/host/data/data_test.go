@@ -16,8 +16,8 @@ type failing struct{ err error }
 
 func (d failing) Load() (*sdk.Samples, error) { return nil, d.err }
 
-// What is wrong with data names its kind and key, and what the part itself says its
-// method, in one line of bounded length.
+// An error in the data names the part's kind and key. An error returned by the part also names its
+// method. Every error of the data is one line of bounded length.
 func TestErrorsOfDataNameThePart(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	far := hosttest.Bags(3)

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// drain takes batches until one is refused.
+// drain takes batches until one fails, and returns the error.
 func drain(t *testing.T, taker *taker) error {
 	t.Helper()
 	for range 10_000 {
@@ -23,8 +23,8 @@ func drain(t *testing.T, taker *taker) error {
 	return nil
 }
 
-// What goes wrong with a stream during the run is told by the data process in a
-// sentence; to a trainer it is a link that broke, which explains nothing.
+// If a stream fails during the run, the data process reports the cause in one sentence. A trainer
+// only sees a broken link, which explains nothing.
 func TestStreamsThatFailLater(t *testing.T) {
 	for want, spoil := range map[string]func(d *hosttest.Tape){
 		"data tape: it changed during the run: it had 20 samples when they were counted, but now sample 13 is missing": func(d *hosttest.Tape) { d.Left.Store(13) },
@@ -64,7 +64,7 @@ func TestStreamsThatFailLater(t *testing.T) {
 	}
 }
 
-// A data process that does not answer in time is named, by every trainer that waits.
+// If the data process does not answer in time, every waiting trainer names the data process.
 func TestStalledStream(t *testing.T) {
 	d := hosttest.NewTape(hosttest.Bags(20))
 	var stalled atomic.Bool
@@ -89,7 +89,7 @@ func TestStalledStream(t *testing.T) {
 	}
 }
 
-// Data that does not come on while it is partitioned tells so.
+// If partitioning the data makes no progress, the data process reports a timeout.
 func TestStalledDeal(t *testing.T) {
 	goOn := make(chan struct{})
 	d := hosttest.NewTape(hosttest.Bags(20))
@@ -110,7 +110,7 @@ func TestStalledDeal(t *testing.T) {
 	<-partitioned
 }
 
-// slowTape takes as long to load as reading all of it did.
+// slowTape takes as long to load as reading all its samples did.
 type slowTape struct{ *hosttest.Tape }
 
 func (d slowTape) Load() (*sdk.Samples, error) {
@@ -118,7 +118,7 @@ func (d slowTape) Load() (*sdk.Samples, error) {
 	return nil, nil
 }
 
-// Steps that take longer together than the timeout are none too long.
+// Several steps may together take longer than the timeout.
 func TestSlowDeal(t *testing.T) {
 	d := hosttest.NewTape(hosttest.Bags(30))
 	d.OnRead = func(r *hosttest.TapeReader, b *sdk.Batch, n int) error {
@@ -133,8 +133,8 @@ func TestSlowDeal(t *testing.T) {
 	}
 }
 
-// A trainer that ends in the middle is nothing that the data process tells of, and the
-// others get what is theirs.
+// If a trainer ends early, the data process reports nothing, and the other trainers still get their
+// batches.
 func TestTrainerEndsInTheMiddle(t *testing.T) {
 	d := hosttest.NewTape(hosttest.Bags(200))
 	t.Cleanup(func() { d.Returned(t) })

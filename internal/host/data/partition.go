@@ -11,17 +11,17 @@ import (
 
 var errNoSamples = errors.New("the data holds no samples")
 
-// Request says how the data is to be shared out.
+// Request says how to divide the data among the trainers.
 type Request struct {
-	Inputs    sdk.InputSpec // what samples must hold
+	Inputs    sdk.InputSpec // the limits of the model's inputs
 	BatchSize int
-	Sets      [][]int      // trainers that the hook connects
-	Part      process.Peer // the companion with the data, if it is in one
+	Sets      [][]int      // each set holds the trainers that the hook connects
+	Part      process.Peer // the companion with the data, if any
 }
 
-// countShares says how many batches of an epoch each trainer runs. Batch i goes to trainer
-// i modulo their number; then, since connected trainers must run equally many, every
-// trainer of a set keeps only the first ones, as many as the poorest of the set.
+// countShares returns how many batches of an epoch each trainer runs. Batch i goes to trainer i
+// modulo the number of trainers. Connected trainers must run equally many batches, so every trainer
+// of a set drops its last batches beyond the set's minimum.
 func countShares(batches int, sets [][]int) (counts []int, dropped int, err error) {
 	trainers := 0
 	for _, set := range sets {
@@ -49,7 +49,7 @@ func countShares(batches int, sets [][]int) (counts []int, dropped int, err erro
 	return counts, dropped, nil
 }
 
-// partitionBatches shares out batches in memory.
+// partitionBatches divides batches in memory among the trainers.
 func partitionBatches(batches []sdk.Batch, sets [][]int) (shares [][]sdk.Batch, dropped int, err error) {
 	counts, dropped, err := countShares(len(batches), sets)
 	if err != nil {
@@ -71,7 +71,7 @@ func roundRobin(batches []sdk.Batch, trainers int) [][]sdk.Batch {
 	return shares
 }
 
-// describeShare is what the core learns of a share in memory.
+// describeShare describes, for the core, a share that lies in memory.
 func describeShare(share []sdk.Batch, in sdk.InputSpec) batches.Share {
 	s := batches.Share{Batches: len(share)}
 	for i := range share {
@@ -82,7 +82,7 @@ func describeShare(share []sdk.Batch, in sdk.InputSpec) batches.Share {
 	return s
 }
 
-// makeRoom counts batches among those for which there must be room.
+// makeRoom raises the maxima of s so that they cover these batches.
 func makeRoom(s *batches.Share, batches []sdk.Batch) {
 	for i := range batches {
 		s.BatchSamples = max(s.BatchSamples, batches[i].Size())

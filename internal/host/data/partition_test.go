@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// numbers are the numbers of the batches of each share.
+// numbers returns the batch numbers in each share.
 func numbers(shares [][]sdk.Batch) [][]int64 {
 	out := make([][]int64, len(shares))
 	for t, share := range shares {

@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// tape is data in a companion, which gives these samples and says where they came from.
+// tape acts as data in a companion that sends these samples and says where they came from.
 func tape(s *sdk.Samples) func(*protocoltest.Part, wire.Header) error {
 	lists := []*sdk.Samples{s}
 	if s.HeldOut != nil {
@@ -59,7 +59,7 @@ func tape(s *sdk.Samples) func(*protocoltest.Part, wire.Header) error {
 	}
 }
 
-// beside makes the role of data in a companion, which take is.
+// beside makes the role for data in a companion; take plays the companion.
 func beside(t *testing.T, timeout time.Duration, take func(*protocoltest.Part,
 	wire.Header) error) (*Role, process.Peer, *protocoltest.Part) {
 	t.Helper()
@@ -71,8 +71,8 @@ func beside(t *testing.T, timeout time.Duration, take func(*protocoltest.Part,
 		part
 }
 
-// Data in a companion is shared out as it is in a process of psbench, and gets its limits; the link ends
-// once it is.
+// Data in a companion is partitioned like data in a psbench process. The companion receives the
+// limits of the inputs. The link to the companion closes after partitioning.
 func TestPartsLoad(t *testing.T) {
 	in := hosttest.AnyInputs
 	bags := hosttest.Bags(11)
@@ -128,8 +128,8 @@ func TestPartsLoad(t *testing.T) {
 	}
 }
 
-// What is wrong with the samples of a part names the sample, as of all data; what is wrong with the
-// part names that.
+// If samples from a companion are wrong, the error names the sample, as for all data. If the
+// companion itself behaves wrongly, the error names the companion.
 func TestPartsThatLoadWrongly(t *testing.T) {
 	far := hosttest.Bags(3)
 	far.Targets[1], far.Origin = 10, func(i, position int) string {

@@ -5,8 +5,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// validate settles what the targets are, and checks every sample, and every one that is held out, against the
-// limits of the inputs and what the criterion takes.
+// validate decides whether targets are classes or numbers. validate then checks every training and
+// held-out sample against the limits of the inputs and the criterion.
 func validate(s *sdk.Samples, in sdk.InputSpec, wanted batches.Wanted) error {
 	if s == nil || s.Size() == 0 {
 		return errNoSamples
@@ -27,7 +27,7 @@ func validateHeldOut(s *sdk.Samples, in sdk.InputSpec, wanted batches.Wanted) er
 	return c.Check(&s.HeldOut.Batch)
 }
 
-// heldOutSize is the number of samples that are held out.
+// heldOutSize returns the number of held-out samples.
 func heldOutSize(s *sdk.Samples) int {
 	if s == nil || s.HeldOut == nil {
 		return 0

@@ -184,8 +184,7 @@ func TestCutRefuses(t *testing.T) {
 	}
 }
 
-// Batches hold together, have the sizes that are due, and joined again they are the
-// samples.
+// Cut batches are consistent, have the expected sizes, and together contain exactly the samples.
 func TestCutLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := hosttest.AnySamples(t)
@@ -218,7 +217,7 @@ func TestCutLaws(t *testing.T) {
 	})
 }
 
-// cutting is data whose first batch is the smaller one.
+// cutting is data that cuts its own batches, the smaller one first.
 type cutting struct{}
 
 func (cutting) Load() (*sdk.Samples, error) {
@@ -259,20 +258,20 @@ func TestDataRoleDeals(t *testing.T) {
 	}
 }
 
-// floatRows are samples of numbers alone, whose targets are numbers too.
+// floatRows returns samples with numeric features and numeric targets.
 func floatRows(width int, targets ...float32) *sdk.Samples {
 	n := len(targets) / width
 	return &sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2*n), FloatTargets: targets, TargetWidth: width}}
 }
 
-// Targets that may stand for classes or for numbers become what the criterion takes, and what it does not
-// take is refused.
+// Targets that could be classes or numbers become the kind that the criterion takes. A kind that
+// the criterion cannot take is refused.
 func TestTargetsAreWhatTheCriterionTakes(t *testing.T) {
 	classRows := func(targets ...int64) *sdk.Samples {
 		return &sdk.Samples{Batch: sdk.Batch{Features: make([]float32, 2*len(targets)), Targets: targets}}
 	}
 	paired := hosttest.Samples([][]int64{{1}, {2}}, 0, 1)
-	paired.Targets = []int64{0, 1, 0, 0} // two of each
+	paired.Targets = []int64{0, 1, 0, 0} // two targets per sample
 	held := floatRows(1, 0, 1)
 	held.HeldOut = floatRows(1, 0.5)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

@@ -14,33 +14,34 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// stream is the data process's side of streamed data. It reads batches of the same size one at a
+// stream is the data process's side of streamed data. stream reads batches of equal size one at a
 // time, so that its memory does not grow with the data. The last batch may be short.
 type stream struct {
-	title  string // of the data, for errors
+	title  string // the data's title, for errors
 	data   sdk.StreamedData
 	in     sdk.InputSpec
 	wanted batches.Wanted
-	size   int // samples of a batch
+	size   int // samples per batch
 
-	// What the first reading found.
+	// Results of the first reading.
 	samples int
 	batches int
-	indices int   // of the batch with most of them
-	width   int   // of the targets, where they are numbers
-	counts  []int // of batches, by trainer
+	indices int   // indices in the batch with most indices
+	width   int   // target width, if targets are numbers; otherwise 0
+	counts  []int // batches of each trainer
 
-	pass atomic.Int64 // that runs, from 1; 0 before the first one
+	pass atomic.Int64 // current pass, from 1; 0 before the first one
 
 	process *process.Process
-	sending sync.WaitGroup // what sends batches
-	links   []io.Closer    // to where
+	sending sync.WaitGroup // counts the goroutines that send batches
+	links   []io.Closer    // the links to the trainers
 }
 
-// Close implements io.Closer: it ends all readers, which is due before the data itself ends.
+// Close implements io.Closer and closes all readers. The caller must close the stream before the
+// data.
 func (s *stream) Close() error {
 	for _, link := range s.links {
-		_ = link.Close() // a trainer may have ended it
+		_ = link.Close() // the trainer may have closed the link already
 	}
 	s.sending.Wait()
 	return nil
@@ -67,8 +68,8 @@ func (s *stream) open() (*batchReader, error) {
 		Checker: batches.Checker{In: s.in, Wanted: s.wanted, Origin: reader.Origin}, title: s.title}, nil
 }
 
-// read reads the next n samples, or those that are left, into batch. The error is io.EOF
-// itself where none is left.
+// read reads the next n samples, or the remaining ones if there are fewer, into batch. At the end
+// of the data, the error is io.EOF itself.
 func (r *batchReader) read(n int) error {
 	if err := r.Read(&r.batch, n); err != nil {
 		return r.explain("Read", err)
@@ -91,7 +92,7 @@ func (r *batchReader) skip(n int) error {
 	return nil
 }
 
-// explain names the part and the sample in an error, and leaves io.EOF as it is.
+// explain adds the part and the sample to an error. io.EOF stays unchanged.
 func (r *batchReader) explain(method string, err error) error {
 	if err == io.EOF { //nolint:errorlint // as in scan
 		return err
@@ -99,7 +100,7 @@ func (r *batchReader) explain(method string, err error) error {
 	return fault.Of(r.title, fmt.Sprintf("%s at sample %d", method, r.First), err)
 }
 
-// scan reads everything once. It stores in stepNS when it read a batch.
+// scan reads the whole stream once. scan stores in stepNS when it last read a batch.
 func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 	r, err := s.open()
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *stream) scan(stepNS *atomic.Int64) (err error) {
 	return nil
 }
 
-// checkWidth reports a batch whose targets are of another kind than the first batch's.
+// checkWidth reports a batch whose kind of targets differs from the first batch's.
 func (s *stream) checkWidth(r *batchReader) error {
 	if r.batch.TargetWidth == s.width {
 		return nil
@@ -143,7 +144,7 @@ func (s *stream) checkWidth(r *batchReader) error {
 		r.First-1, targetsOf(r.batch.TargetWidth), targetsOf(s.width))
 }
 
-// targetsOf says in words what targets of a width are.
+// targetsOf describes in words the targets of a given width.
 func targetsOf(width int) string {
 	switch width {
 	case 0:
@@ -154,7 +155,8 @@ func targetsOf(width int) string {
 	return fmt.Sprintf("%d numbers", width)
 }
 
-// validateHeldOut checks samples that are held out, which must have the same targets as the others.
+// validateHeldOut checks the held-out samples. Held-out and training samples must have targets of
+// the same kind and width.
 func (s *stream) validateHeldOut(held *sdk.Samples) error {
 	if heldOutSize(held) > 0 && held.HeldOut.TargetWidth != s.width {
 		return fmt.Errorf("the held-out samples have %s as targets, but the others %s; all must have the same",
@@ -163,8 +165,8 @@ func (s *stream) validateHeldOut(held *sdk.Samples) error {
 	return validateHeldOut(held, s.in, s.wanted)
 }
 
-// partition shares out the batches as partitionBatches does. That the distinct rows of a batch are
-// as many as its indices is an upper bound: counting them would take as long as reading.
+// partition divides the batches like partitionBatches. As an upper bound, partition counts every
+// index of a batch as a distinct row. Counting distinct rows would take as long as reading.
 func (s *stream) partition(sets [][]int) (*batches.Partition, error) {
 	counts, dropped, err := countShares(s.batches, sets)
 	if err != nil {
@@ -184,15 +186,15 @@ func (s *stream) partition(sets [][]int) (*batches.Partition, error) {
 	return reply, nil
 }
 
-// number is that of trainer t's batch k among all batches.
+// number returns the number of trainer t's batch k among all batches.
 func (s *stream) number(t, k int) int { return k*len(s.counts) + t }
 
-// samplesOf is how many samples the batch with a number has.
+// samplesOf returns the number of samples in the batch with this number.
 func (s *stream) samplesOf(number int) int { return min(s.size, s.samples-number*s.size) }
 
-// send sends trainer t its batches, epoch after epoch, as fast as it takes them, and begins
-// anew where a pass does. What is sent before the first pass belongs to it. The error is a
-// *comm.PeerError when the link ended.
+// send sends trainer t its batches, epoch after epoch, as fast as the trainer takes them. When a
+// pass begins, send starts again at the first batch. Batches sent before the first pass belong to
+// that pass. If the link ended, the error is a *comm.PeerError.
 func (s *stream) send(conn *call.Link, t int) error {
 	for {
 		if err := s.sendEpoch(conn, t); err != nil {
@@ -222,7 +224,7 @@ func (s *stream) sendEpoch(conn *call.Link, t int) (err error) {
 	return nil
 }
 
-// readAgain reads a batch that must be as large as it was before.
+// readAgain reads a batch again. The batch must have the same size as before.
 func (s *stream) readAgain(r *batchReader, number int) error {
 	if !s.process.Working.TryRLock() {
 		return s.process.Over()
@@ -254,7 +256,7 @@ func (s *stream) readAgain(r *batchReader, number int) error {
 	return nil
 }
 
-// closed closes a reader. The error of Close counts only if there is no other error.
+// closed closes a reader. closed returns err, or the error of Close if err is nil.
 func closed(r *batchReader, err error) error {
 	if cerr := r.Close(); err == nil {
 		err = fault.Of(r.title, "Close", cerr)

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// anySets draws sets of trainers, in rank order or not.
+// anySets draws sets of trainers, with or without rank order.
 func anySets(t *rapid.T) (sets [][]int, trainers int) {
 	ranks := rapid.Permutation([]int{0, 1, 2, 3, 4}[:rapid.IntRange(1, 5).Draw(t, "trainers")]).Draw(t, "ranks")
 	for rest := ranks; len(rest) > 0; {
@@ -29,7 +29,7 @@ func anySets(t *rapid.T) (sets [][]int, trainers int) {
 	return sets, len(ranks)
 }
 
-// A stream is partitioned as the same samples in memory are, and in each epoch anew.
+// A stream is partitioned like the same samples in memory. Each epoch sends the same batches again.
 func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 	a, b := hosttest.Pair(t)
 	data, trainer := &call.Link{Conn: a}, &call.Link{Conn: b}
@@ -96,8 +96,8 @@ func TestStreamsArePartitionedAsMemoryIs(t *testing.T) {
 	})
 }
 
-// However much of its epochs a pass takes, the next one begins with the first batch, whether
-// the data process hears of it first or the trainers do.
+// Each pass begins with the first batch, however many batches the previous pass took. The order in
+// which data process and trainers start the pass does not matter.
 func TestPassesBeginWithTheFirstBatch(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		r, takers := dataOf(t, held(streamed, 0), "unix", hosttest.Patience, 2) // 7 samples
@@ -115,7 +115,7 @@ func TestPassesBeginWithTheFirstBatch(t *testing.T) {
 					hosttest.Must(t, <-begun)
 				}
 				for i, taker := range takers {
-					for k := range rapid.IntRange(0, 12).Draw(t, "batches") { // of an epoch of 3
+					for k := range rapid.IntRange(0, 12).Draw(t, "batches") { // an epoch has 3 batches
 						b, err := taker.Batches.Next()
 						hosttest.Must(t, err)
 						want := hosttest.Bags(7).Bag(i + 2*(k%3))
@@ -129,7 +129,7 @@ func TestPassesBeginWithTheFirstBatch(t *testing.T) {
 	}
 }
 
-// held is data in memory or a stream, with samples that are held out.
+// held returns data with held-out samples, in memory or as a stream.
 func held(streamed bool, heldOut int) sdk.Data {
 	s := hosttest.Bags(7)
 	s.HeldOut = hosttest.Bags(heldOut)
@@ -141,7 +141,7 @@ func held(streamed bool, heldOut int) sdk.Data {
 	return hosttest.Loaded{Samples: s}
 }
 
-// Samples that are held out go to all trainers in turn, and none is dropped.
+// Held-out samples are dealt to all trainers in turn; no sample is dropped.
 func TestHeldOutSamplesAreDealt(t *testing.T) {
 	for _, transport := range []string{"shm", "unix"} {
 		t.Run(transport, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestHeldOutSamplesAreDealt(t *testing.T) {
 	}
 }
 
-// There is room for held-out batches that are larger than all that are trained on.
+// Held-out batches may be larger than every training batch.
 func TestHeldOutSamplesGetRoom(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprint(streamed), func(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// taker is a trainer as far as it takes batches.
+// taker is a trainer that only takes batches.
 type taker struct {
 	*process.Process
 	inputs sdk.InputSpec
 	*batches.Fetched
 }
 
-// dataOf hosts data, and the trainers that take it.
+// dataOf starts a data role and the trainers that take its batches.
 func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration, trainers int) (*Role, []*taker) {
 	t.Helper()
 	dir := hosttest.Folder(t)
@@ -40,7 +40,7 @@ func dataOf(t testing.TB, data sdk.Data, transport string, timeout time.Duration
 	return r, takers
 }
 
-// fetch has all trainers take their shares.
+// fetch makes all trainers take their shares.
 func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, partition *batches.Partition) {
 	t.Helper()
 	var trainers []process.Peer
@@ -63,7 +63,7 @@ func fetch(t testing.TB, r *Role, takers []*taker, in sdk.InputSpec, partition *
 	}
 }
 
-// request is for batches of size samples for a set of all trainers.
+// request asks for batches of size samples for one set of all trainers.
 func request(in sdk.InputSpec, size, trainers int) Request {
 	var set []int
 	for t := range trainers {

@@ -1,4 +1,5 @@
-// Package fault has errors of parts and links as one sentence, and as the core gets them.
+// Package fault turns errors of parts and links into one-sentence messages and into the form that
+// the core receives.
 package fault
 
 import (
@@ -10,19 +11,19 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Part is an error of a part, in words that name the part and its method.
+// Part is an error of a part. The text names the part and the method that failed.
 type Part struct {
 	Text    string
 	Err     error
-	Process string // that has the part, if it is another one than that which tells
+	Process string // the process with the part, if another process reports the error
 }
 
 func (e *Part) Error() string { return e.Text }
 func (e *Part) Unwrap() error { return e.Err }
 
-// Of names the part, and what of it was called, in an error that it returned. What
-// names a part already stays as it is, and so does what no part is to blame for: a wait in
-// vain, a link that broke, an end of file that only says that there is no more.
+// Of adds the names of the part and of the called method to an error that the part returned. Of
+// leaves an error unchanged if it already names a part. Of also leaves errors unchanged that are no
+// part's fault, such as a timeout or a broken link.
 func Of(part, call string, err error) error {
 	if err == nil || Explained(err) {
 		return err
@@ -30,7 +31,9 @@ func Of(part, call string, err error) error {
 	return &Part{Text: fmt.Sprintf("%s, %s: %s", part, call, quote.Message(err.Error())), Err: err}
 }
 
-// Explained is a function of its own because its variables go to the heap, even for nil.
+// Explained reports whether an error needs no further explanation: it names a part, a timed-out
+// wait or a broken link. Explained is a separate function because its variables are allocated on
+// the heap, even for a nil error.
 func Explained(err error) bool {
 	var part *Part
 	var wait *comm.WaitError
@@ -38,8 +41,8 @@ func Explained(err error) bool {
 	return errors.As(err, &part) || errors.As(err, &wait) || errors.As(err, &peer)
 }
 
-// Told returns an error in the form in which a process reports it to the core: the error of a part
-// names the process.
+// Told returns an error in the form in which a process reports it to the core. The error of a part
+// then names the process.
 func Told(process string, err error) error {
 	var part *Part
 	if !errors.As(err, &part) || Begins(err, process) {
@@ -48,30 +51,30 @@ func Told(process string, err error) error {
 	return fmt.Errorf("%s: %w", process, err)
 }
 
-// Begins says whether an error begins with a name.
+// Begins reports whether the error text begins with this name.
 func Begins(err error, name string) bool {
 	rest, found := strings.CutPrefix(err.Error(), name)
 	return found && rest != "" && strings.ContainsAny(rest[:1], " ,:")
 }
 
-// Cause is what kind of failure an error is.
+// Cause is the kind of a failure.
 type Cause int
 
-// The causes. A wait and a peer may have a better explanation in another process.
+// The causes. For Wait and Peer, another process may have a better explanation.
 const (
 	Other Cause = iota
-	Wait        // a deadline passed
-	Peer        // a link broke
+	Wait        // a wait timed out
+	Peer        // a link is broken
 )
 
-// Failure is an error in the form that the core gets.
+// Failure is an error in the form that the core receives.
 type Failure struct {
 	Cause   Cause
 	Message string
-	About   []string // whom it waited for, the peer, or the process of the part if another one tells
+	About   []string // the process waited for, the peer, or the part's process if another process reports the error
 }
 
-// Describe says what an error is about.
+// Describe converts an error to a Failure.
 func Describe(err error) Failure {
 	f := Failure{Message: err.Error()}
 	var wait *comm.WaitError

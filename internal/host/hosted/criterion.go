@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// namedCriterion wraps a criterion for other parts of its process.
+// namedCriterion wraps a criterion so that its errors name it.
 type namedCriterion struct {
 	sdk.Criterion
 	title string
@@ -23,7 +23,7 @@ func (c *namedCriterion) Forward(output tensor.Tensor, targets []int64) (float64
 	return loss, fault.Of(c.title, "Forward", err)
 }
 
-// ForwardFloats implements sdk.FloatCriterion for a criterion that does.
+// ForwardFloats implements sdk.FloatCriterion if the wrapped criterion does.
 func (c *namedCriterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
 	floats, ok := c.Criterion.(sdk.FloatCriterion)
 	if !ok {
@@ -37,13 +37,13 @@ func (c *namedCriterion) Backward(outputGradient tensor.Tensor) error {
 	return fault.Of(c.title, "Backward", c.Criterion.Backward(outputGradient))
 }
 
-// Facts implements Describer for a criterion that does.
+// Facts implements Describer if the wrapped criterion does.
 func (c *namedCriterion) Facts() map[string]string { return process.Facts(nil, c.Criterion) }
 
-// PassFacts implements PassDescriber for a criterion that does.
+// PassFacts implements PassDescriber if the wrapped criterion does.
 func (c *namedCriterion) PassFacts() map[string]string { return process.PassFacts(nil, c.Criterion) }
 
-// NewCriterion returns the criterion that choice names, wrapped for other parts.
+// NewCriterion builds and wraps the criterion that choice names.
 func NewCriterion(p *process.Process, choice process.Choice, env sdk.CriterionEnv) (sdk.Criterion, error) {
 	env.Recorder = p.Recorder
 	criterion, err := process.Build[sdk.Criterion](p, choice, env)

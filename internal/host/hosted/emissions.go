@@ -7,24 +7,24 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Emissions checks that each backward pass of a model emits every parameter once. A bucket starts with its last
-// gradient. A gradient emitted twice could start a bucket while another is missing, and training would silently be
-// wrong.
+// Emissions checks that each backward pass of a model emits every parameter exactly once. A bucket
+// starts with its last gradient. A repeated gradient could start a bucket while another gradient is
+// missing, and training would silently be wrong.
 type Emissions struct {
 	model string // the model's name, for errors
 	specs []sdk.ParameterSpec
-	done  []bool // emitted, by parameter
+	done  []bool // whether each parameter was emitted
 }
 
-// NewEmissions returns the check for a model of this name.
+// NewEmissions returns the check for the model with this name.
 func NewEmissions(model string, specs []sdk.ParameterSpec) Emissions {
 	return Emissions{model: model, specs: specs, done: make([]bool, len(specs))}
 }
 
-// Begin starts a backward pass.
+// Begin prepares the check of a backward pass.
 func (e *Emissions) Begin() { clear(e.done) }
 
-// Add records that a parameter was emitted. It returns an error for a repeated or unknown one.
+// Add records that a parameter was emitted. Add returns an error for a repeated or unknown one.
 func (e *Emissions) Add(parameter int) error {
 	switch {
 	case parameter < 0 || parameter >= len(e.specs):

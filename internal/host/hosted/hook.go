@@ -11,19 +11,20 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// namedHook wraps a hook for other parts of its process.
+// namedHook wraps a hook so that its errors name it.
 type namedHook struct {
 	sdk.Hook
 	watch   *watch
 	stamps  *stamps
-	explain func(error) error // created once, since every bucket of every iteration uses it
+	explain func(error) error // created once, because every bucket in every iteration uses it
 }
 
 func (h *namedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.reduce(state, b, comm.Now())
 }
 
-// ReduceSince calls Reduce of a wrapped hook for a bucket that was complete at cameNS, in ns of comm.Now.
+// ReduceSince calls Reduce of a wrapped hook for a bucket that was complete at cameNS, in ns of
+// comm.Now.
 func ReduceSince(h sdk.Hook, state sdk.HookState, b *tensor.Bucket, cameNS int64) *comm.Future {
 	if named, ok := h.(*namedHook); ok {
 		return named.reduce(state, b, cameNS)
@@ -45,14 +46,15 @@ func (h *namedHook) reduce(state sdk.HookState, b *tensor.Bucket, cameNS int64) 
 	return f
 }
 
-// Reset implements sdk.Hook. It forgets operations that an earlier pass left in flight.
+// Reset implements sdk.Hook. Reset forgets operations that an earlier pass left in flight.
 func (h *namedHook) Reset() {
 	h.Hook.Reset()
 	h.watch.reset()
 	h.stamps.reset()
 }
 
-// AnswererOf returns the Answerer of a wrapped hook; nil if the hook does not tell its results.
+// AnswererOf returns the Answerer of a wrapped hook, or nil if the hook does not predict its
+// results.
 func AnswererOf(h sdk.Hook) sdk.Answerer {
 	if named, ok := h.(*namedHook); ok {
 		h = named.Hook
@@ -61,8 +63,9 @@ func AnswererOf(h sdk.Hook) sdk.Answerer {
 	return answerer
 }
 
-// Unawaited returns an error that names an operation which a hook has started and not waited for, or nil. It explains
-// wrong values in a bucket; on its own it is no fault, since a hook may wait later.
+// Unawaited returns an error that names an operation that a hook has started but not waited for, or
+// nil. The error can explain wrong values in a bucket. If no value is wrong, the unawaited
+// operation is no fault, since the hook may wait later.
 func Unawaited(h sdk.Hook) error {
 	if named, ok := h.(*namedHook); ok {
 		return cmp.Or(named.watch.err(), named.watch.unawaited())
@@ -72,19 +75,19 @@ func Unawaited(h sdk.Hook) error {
 
 var errNoFuture = errors.New("it returns no future: it must return one that is done once the bucket is reduced")
 
-// Facts implements Describer for a hook that does.
+// Facts implements Describer if the wrapped hook does.
 func (h *namedHook) Facts() map[string]string { return process.Facts(nil, h.Hook) }
 
-// PassFacts implements PassDescriber for a hook that does.
+// PassFacts implements PassDescriber if the wrapped hook does.
 func (h *namedHook) PassFacts() map[string]string { return process.PassFacts(nil, h.Hook) }
 
-// NewHook makes the hook that choice names, as its host hands it on: who calls it is blocked until Reduce returns.
-// Who and where it is is added to env.
+// NewHook builds and wraps the hook that choice names. The hook's caller is blocked until Reduce
+// returns. NewHook adds the rank and the process name to env.
 func NewHook(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
 	return newHook(p, choice, env, true)
 }
 
-// NewHookBeside is NewHook where the trainer goes on while the hook is in Reduce.
+// NewHookBeside is like NewHook for a hook whose trainer continues while Reduce runs.
 func NewHookBeside(p *process.Process, choice process.Choice, env sdk.HookEnv) (sdk.Hook, error) {
 	return newHook(p, choice, env, false)
 }

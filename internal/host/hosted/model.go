@@ -1,5 +1,5 @@
-// Package hosted holds models, criteria and hooks to their contracts, wherever they run, and
-// names them in their errors.
+// Package hosted checks that models, criteria and hooks obey their contracts, wherever they run,
+// and names them in errors.
 package hosted
 
 import (
@@ -13,28 +13,28 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkedModel wraps a model in the process that holds it. It checks the model's calls against the
-// contract before anything relies on them. So a model in its trainer's process and a model behind
-// any transport get the same errors.
+// checkedModel wraps a model in the process that holds it. checkedModel checks the model's calls
+// against the contract before any other code relies on them. So a model reports the same errors in
+// its trainer's process and behind any transport.
 type checkedModel struct {
 	sdk.Model
 	name      string // for errors
 	emissions Emissions
-	// What the model was given and where that lies; it has lists of its own, so that it
-	// can put nothing else in the place of a tensor without being seen.
+	// values and gradients are the tensors that the model was given. The model gets lists of its own,
+	// handedValues and handedGradients. So checkedModel notices a model that replaces a tensor.
 	values, handedValues       []tensor.Tensor
 	gradients, handedGradients []*tensor.Gradient
 	bound                      []tensor.Gradient
 
-	next    func(parameter int) // emit of the backward pass that runs
-	emitted func(parameter int) // emit as the model gets it; made once
-	err     error               // the first one, which stays: nothing is emitted after it
+	next    func(parameter int) // emit of the current backward pass
+	emitted func(parameter int) // the emit function that the model gets; created once
+	err     error               // the first error; after it, nothing is emitted
 }
 
-// FeatureModel is a checkedModel that is a FeatureModel.
+// FeatureModel is a checkedModel whose model is an sdk.FeatureModel.
 type FeatureModel struct{ *checkedModel }
 
-// NewModel makes the model that choice names, as its host hands it on.
+// NewModel builds and wraps the model that choice names.
 func NewModel(p *process.Process, choice process.Choice, env sdk.ModelEnv) (sdk.Model, error) {
 	env.Recorder = p.Recorder
 	model, err := process.Build[sdk.Model](p, choice, env)
@@ -53,10 +53,10 @@ func hostModel(model sdk.Model, name string) sdk.Model {
 	return h
 }
 
-// Facts implements Describer for a model that does.
+// Facts implements Describer if the wrapped model does.
 func (m *checkedModel) Facts() map[string]string { return process.Facts(nil, m.Model) }
 
-// PassFacts implements PassDescriber for a model that does.
+// PassFacts implements PassDescriber if the wrapped model does.
 func (m *checkedModel) PassFacts() map[string]string { return process.PassFacts(nil, m.Model) }
 
 func (m *checkedModel) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
@@ -80,10 +80,10 @@ func (m *checkedModel) Initialize(seed uint64) {
 	}
 }
 
-// Failure is the error of Initialize, which cannot return one.
+// Failure returns the error of Initialize, which cannot return one itself.
 func (m *checkedModel) Failure() error { return m.err }
 
-// FailureOf is the error of the last Initialize of a model that knows one.
+// FailureOf returns the error of a model's last Initialize, if the model records that error.
 func FailureOf(m sdk.Model) error {
 	if m, ok := m.(interface{ Failure() error }); ok {
 		return m.Failure()
@@ -99,7 +99,7 @@ func (m *checkedModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.checkOutput(b, out, fault.Of(m.name, "Forward", err))
 }
 
-// Evaluate implements sdk.EvaluatingModel, whether the model does or not.
+// Evaluate implements sdk.EvaluatingModel, whether or not the wrapped model does.
 func (m *checkedModel) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	if m.err != nil {
 		return tensor.Tensor{}, m.err
@@ -108,7 +108,8 @@ func (m *checkedModel) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.checkOutput(b, out, fault.Of(m.name, "Evaluate", err))
 }
 
-// StepOf is the Step of a model, as its host hands it on; nil of one that is no sdk.SteppingModel.
+// StepOf returns the checked Step method of a model, or nil if the model is not an
+// sdk.SteppingModel.
 func StepOf(m sdk.Model) func() error {
 	h, ok := m.(interface{ checked() *checkedModel })
 	if !ok {
@@ -127,7 +128,7 @@ func (m *checkedModel) checked() *checkedModel { return m }
 // Wrapped implements layout.Wrapper.
 func (m *checkedModel) Wrapped() sdk.Model { return m.Model }
 
-// checkOutput says what is wrong with an output.
+// checkOutput returns an error if the output is invalid.
 func (m *checkedModel) checkOutput(b *sdk.Batch, out tensor.Tensor, err error) (tensor.Tensor, error) {
 	if err != nil {
 		return out, err
@@ -147,7 +148,7 @@ func (m *checkedModel) Backward(outputGradient tensor.Tensor, emit func(paramete
 	return m.end("Backward", m.Model.Backward(outputGradient, m.emitted))
 }
 
-// BackwardInput implements FeatureModel.
+// BackwardInput implements sdk.FeatureModel.
 func (m FeatureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
 	emit func(parameter int)) error {
 	m.begin(emit)
@@ -159,7 +160,7 @@ func (m *checkedModel) begin(emit func(parameter int)) {
 	m.next = emit
 }
 
-// emit hands a gradient on unless something is wrong with it, or with one before it.
+// emit passes a gradient on, unless this gradient or an earlier one was invalid.
 func (m *checkedModel) emit(parameter int) {
 	if m.err == nil {
 		m.err = m.emissions.Add(parameter)
@@ -183,8 +184,8 @@ func (m *checkedModel) end(method string, err error) error {
 	return err
 }
 
-// checkGradient reports an invalid emitted gradient: it must fill the memory that it was bound to,
-// and a sparse one must name rows of its table.
+// checkGradient reports an invalid gradient. A gradient must fill its bound memory, and a sparse
+// one must name rows of its table.
 func (m *checkedModel) checkGradient(k int) error {
 	g, bound, spec := m.handedGradients[k], &m.bound[k], &m.emissions.specs[k]
 	switch {

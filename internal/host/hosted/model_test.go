@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// still is a model that does nothing, well.
+// still is a model that does nothing and returns no error.
 type still struct{ hosttest.ToyModel }
 
 func (m *still) Forward(*sdk.Batch) (tensor.Tensor, error) { return m.Output, nil }

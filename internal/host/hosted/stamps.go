@@ -9,25 +9,26 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// stamps records how long a hook has each bucket before it first calls a link for it. A hook may call links
-// on goroutines of its own. It allocates nothing.
+// stamps records how long a hook has each bucket before it first calls a link for it. A hook may
+// call links on goroutines of its own. Recording allocates nothing.
 type stamps struct {
-	blocking *sdk.Series // nil where no trainer is blocked until Reduce returns
+	blocking *sdk.Series // nil if no trainer is blocked until Reduce returns
 	beside   *sdk.Series
 	handed   []handed // by bucket
-	freeNS   int64    // when Reduce returned last; of its caller alone
+	freeNS   int64    // when Reduce last returned; only Reduce's caller uses it
 }
 
-// handed is a bucket that a hook got.
+// handed is the state of a bucket that was handed to a hook.
 type handed struct {
 	mu       sync.Mutex
 	sinceNS  int64 // 0 once the hook has called a link
 	key      sdk.Key
-	blocking bool         // Reduce has not returned
-	future   *comm.Future // that the last Reduce returned
+	blocking bool         // whether Reduce is still running
+	future   *comm.Future // returned by the last Reduce
 }
 
-// newStamps makes the stamps of a hook. Its Reduce runs on the trainer's goroutine or beside it.
+// newStamps makes the stamps of a hook. onTrainer says that Reduce runs on, and so blocks, the
+// trainer's goroutine.
 func newStamps(env *sdk.HookEnv, onTrainer bool) *stamps {
 	s := &stamps{beside: env.Recorder.Series(record.HookMetric, record.HookBeside),
 		handed: make([]handed, len(env.Buckets))}
@@ -37,7 +38,7 @@ func newStamps(env *sdk.HookEnv, onTrainer bool) *stamps {
 	return s
 }
 
-// of is a bucket; nil where the hook has no such one.
+// of returns the state of a bucket, or nil for an unknown bucket.
 func (s *stamps) of(b *tensor.Bucket) *handed {
 	if b.Index < 0 || b.Index >= len(s.handed) {
 		return nil
@@ -45,8 +46,8 @@ func (s *stamps) of(b *tensor.Bucket) *handed {
 	return &s.handed[b.Index]
 }
 
-// hand notes that the hook gets a bucket that came at a time. While the hook was busy with another bucket, that
-// one has the time.
+// hand records that the hook gets a bucket that was complete at cameNS. Time during which the hook
+// was busy with another bucket counts only for the other bucket.
 func (s *stamps) hand(batch int64, b *tensor.Bucket, cameNS int64) {
 	h := s.of(b)
 	if h == nil {
@@ -54,14 +55,14 @@ func (s *stamps) hand(batch int64, b *tensor.Bucket, cameNS int64) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.sinceNS != 0 && h.future != nil { // it called no link for the bucket of the batch before
+	if h.sinceNS != 0 && h.future != nil { // the hook called no link for this bucket in the batch before
 		s.beside.Record(h.key, h.sinceNS, max(h.sinceNS, h.future.EndNS()))
 	}
 	h.sinceNS, h.key, h.blocking, h.future = max(cameNS, s.freeNS), sdk.Key{A: batch,
 		B: int64(b.Index)}, s.blocking != nil, nil
 }
 
-// returned notes that Reduce gave a future.
+// returned records that Reduce has returned a future.
 func (s *stamps) returned(b *tensor.Bucket, f *comm.Future) {
 	s.freeNS = comm.Now()
 	h := s.of(b)
@@ -77,14 +78,14 @@ func (s *stamps) returned(b *tensor.Bucket, f *comm.Future) {
 	h.blocking, h.future = false, f
 }
 
-// called notes that the hook calls a link for a bucket.
+// called records that the hook calls a link for a bucket.
 func (s *stamps) called(b *tensor.Bucket) {
 	if h := s.of(b); h != nil {
 		s.end(h)
 	}
 }
 
-// calledAll notes a call that is for no bucket, such as a barrier.
+// calledAll records a call that belongs to no bucket, such as a barrier.
 func (s *stamps) calledAll() {
 	for i := range s.handed {
 		s.end(&s.handed[i])
@@ -105,7 +106,7 @@ func (s *stamps) end(h *handed) {
 	h.sinceNS = 0
 }
 
-// reset forgets what an earlier pass left with the hook.
+// reset clears the state of an earlier pass.
 func (s *stamps) reset() {
 	for i := range s.handed {
 		h := &s.handed[i]

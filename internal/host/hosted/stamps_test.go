@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// stampedHook is a hook as its host hands it on, and what its process records.
+// stampedHook returns a wrapped hook, the recorder of its process and some buckets.
 func stampedHook(t *testing.T, reduce reducing, make func(*process.Process, process.Choice,
 	sdk.HookEnv) (sdk.Hook, error)) (sdk.Hook, *sdk.Recorder, []*tensor.Bucket) {
 	t.Helper()
@@ -31,7 +31,7 @@ func stampedHook(t *testing.T, reduce reducing, make func(*process.Process, proc
 	return h, p.Recorder, []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 }
 
-// recorded is what of the hook was stamped, by the name of its series.
+// recorded returns the hook's recorded times, by series name.
 func recorded(r *sdk.Recorder) map[string][]sdk.Measurement {
 	got := map[string][]sdk.Measurement{}
 	for _, s := range r.All().Series {
@@ -44,13 +44,13 @@ func recorded(r *sdk.Recorder) map[string][]sdk.Measurement {
 
 const nap = 3 * time.Millisecond
 
-// The host stamps the time from the call of a hook until it calls a link, whichever and on whatever goroutine, and
-// whether the trainer is blocked by that.
+// The host records the time from a hook's call until the hook first calls any link, on any
+// goroutine. The host also records whether that time blocked the trainer.
 func TestHooksAreStamped(t *testing.T) {
 	type naps struct{ Blocking, Beside int }
 	for name, c := range map[string]struct {
 		reduce    reducing
-		onCaller  naps // how many naps are stamped, where it blocks who calls
+		onCaller  naps // expected number of naps if Reduce blocks its caller
 		elsewhere naps
 	}{
 		"it calls a server late": {func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future {
@@ -97,7 +97,7 @@ func TestHooksAreStamped(t *testing.T) {
 		}{"on the trainer's goroutine": {NewHook, c.onCaller}, "beside it": {NewHookBeside, c.elsewhere}} {
 			t.Run(name+", "+place, func(t *testing.T) {
 				h, r, buckets := stampedHook(t, c.reduce, w.make)
-				for batch := range batchState(2) { // that it calls none is known with the next batch
+				for batch := range batchState(2) { // only the next batch shows that the hook called no link
 					hosttest.Must(t, h.Reduce(batch, buckets[1]).Wait())
 				}
 				got := recorded(r)
@@ -110,7 +110,7 @@ func TestHooksAreStamped(t *testing.T) {
 					if naps == 0 {
 						continue
 					}
-					// The return of Reduce is stamped a little after its nap.
+					// Reduce's return is recorded shortly after its nap.
 					if m := list[0]; m.Key != (sdk.Key{A: 0, B: 1}) ||
 						m.DurationNS < int64(naps)*int64(nap)-int64(nap)/2 {
 						t.Errorf("%s is %+v, want %d naps of %v", series, m, naps, nap)
@@ -121,11 +121,12 @@ func TestHooksAreStamped(t *testing.T) {
 	}
 }
 
-// A bucket that comes while the hook is busy with another one is not with the hook yet: that one has the time.
+// A bucket waits while the hook is busy with another bucket. The waiting time counts for the other
+// bucket only.
 func TestABucketThatWaitsForTheHook(t *testing.T) {
 	h, r, buckets := stampedHook(t, func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future {
 		f := env.Server.PushPull(n, b)
-		time.Sleep(nap) // as who waits for it
+		time.Sleep(nap) // like a caller that waits for the bucket
 		return f
 	}, NewHookBeside)
 	came := comm.Now()
@@ -138,7 +139,7 @@ func TestABucketThatWaitsForTheHook(t *testing.T) {
 	}
 }
 
-// What a pass leaves with the hook belongs to no later one.
+// Times that one pass leaves in the stamps do not count for a later pass.
 func TestStampsOfAPass(t *testing.T) {
 	h, r, buckets := stampedHook(t, func(*sdk.HookEnv, int64, *tensor.Bucket) *comm.Future {
 		return comm.Completed(nil)
@@ -156,7 +157,7 @@ func TestStampsOfAPass(t *testing.T) {
 	}
 }
 
-// Stamping allocates nothing once a pass as long has gone before.
+// Recording allocates nothing if an earlier pass had the same length.
 func TestStampsAllocateNothing(t *testing.T) {
 	h, r, buckets := stampedHook(t, func(env *sdk.HookEnv, n int64, b *tensor.Bucket) *comm.Future {
 		return env.Server.PushPull(n, b)

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ownWays is a model that steps and evaluates in ways of its own.
+// ownWays is a model with its own Step and Evaluate methods.
 type ownWays struct{ hosttest.FeatureModel }
 
 func (*ownWays) Step() error { return errors.New("no step") }

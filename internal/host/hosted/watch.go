@@ -10,17 +10,20 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// watch finds an operation that a hook starts and forgets: the hook neither waits for it nor returns its future, nor a
-// future that waits for it. A hook may keep an operation past its Reduce, as a delayed one does. So the watch checks
-// when the hook starts the next operation on that bucket and link: by then it must have waited for the last one. The
-// check costs an uncontended lock and allocates nothing.
+// watch finds operations that a hook starts and forgets. The hook must wait for each operation, or
+// return its future, or return a future that waits for it. A hook may keep an operation past its
+// Reduce, as a delayed hook does.
+//
+// So watch checks when the hook starts the next operation on the same bucket and link. By then, the
+// hook must have waited for the last operation. The check costs an uncontended lock and allocates
+// nothing.
 type watch struct {
 	all       []*watchedLink
 	stamps    *stamps
-	forgotten atomic.Pointer[forgotten] // the first one
+	forgotten atomic.Pointer[forgotten] // the first forgotten operation
 }
 
-// forgotten is the error of an operation that the hook has not waited for.
+// forgotten is the error for an operation that the hook did not wait for.
 type forgotten struct {
 	operation record.Operation
 	link      sdk.Link
@@ -41,7 +44,7 @@ func (w *watch) err() error {
 	return nil
 }
 
-// unawaited returns the error of an operation that the hook has not waited for yet, or nil.
+// unawaited returns the error for an operation that the hook has not waited for so far, or nil.
 func (w *watch) unawaited() error {
 	for _, l := range w.all {
 		for i, last := range l.last {
@@ -53,7 +56,7 @@ func (w *watch) unawaited() error {
 	return nil
 }
 
-// newWatch puts watched links in the place of a hook's own.
+// newWatch replaces the hook's links in env by watched links.
 func newWatch(env *sdk.HookEnv, s *stamps) *watch {
 	w := &watch{stamps: s}
 	if l := env.Server; l != nil {
@@ -74,14 +77,15 @@ func (w *watch) watched(name sdk.Link, env *sdk.HookEnv) *watchedLink {
 	return l
 }
 
-// reset begins a pass: what hangs over from the last one was perhaps never to be awaited.
+// reset begins a pass. Operations of the last pass may legitimately never be awaited, so reset
+// forgets them.
 func (w *watch) reset() {
 	for _, l := range w.all {
 		clear(l.last)
 	}
 }
 
-// watchedLink is what the watch knows of a link: the last operation on each bucket.
+// watchedLink is the watch's state for one link: the last operation on each bucket.
 type watchedLink struct {
 	watch *watch
 	name  sdk.Link
@@ -94,18 +98,19 @@ type begun struct {
 	future    *comm.Future // nil before the first one
 }
 
-// begin stamps the call, and looks at the last operation on a bucket before the next one takes its future.
+// begin records the call. begin also checks the last operation on the bucket, before the next
+// operation reuses its future.
 func (l *watchedLink) begin(b *tensor.Bucket) {
 	l.watch.stamps.called(b)
 	if b.Index < 0 || b.Index >= len(l.last) {
-		return // the link refuses it
+		return // the link itself refuses the bucket
 	}
 	if last := &l.last[b.Index]; last.future != nil && !last.future.Awaited() {
 		l.watch.forgotten.CompareAndSwap(nil, &forgotten{last.operation, l.name, last.batch, b.Index})
 	}
 }
 
-// note notes an operation that has begun, and gives its future.
+// note records an operation that has begun, and returns its future.
 func (l *watchedLink) note(o record.Operation, batch int64, b *tensor.Bucket, f *comm.Future) *comm.Future {
 	if b.Index >= 0 && b.Index < len(l.last) {
 		l.last[b.Index] = begun{o, batch, f}

@@ -10,7 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// instant is a link whose operations end at once. Its future is one for each bucket, as those of links are.
+// instant is a link whose operations end at once. Like a real link, instant has one future per
+// bucket.
 type instant struct {
 	comm.Group
 	promises []*comm.Promise
@@ -33,7 +34,7 @@ func (l *instant) PushPull(_ int64, b *tensor.Bucket) *comm.Future {
 func (l *instant) Average(batch int64, b *tensor.Bucket) *comm.Future { return l.PushPull(batch, b) }
 func (l *instant) Barrier() error                                     { return nil }
 
-// reducing is a hook that reduces as a test says.
+// reducing is a hook whose Reduce is the test's function.
 type reducing func(env *sdk.HookEnv, batch int64, b *tensor.Bucket) *comm.Future
 
 type reducingHook struct {
@@ -51,8 +52,9 @@ type batchState int64
 func (s batchState) Batch() int64           { return int64(s) }
 func (s batchState) Key(bucket int) sdk.Key { return sdk.Key{A: int64(s), B: int64(bucket)} }
 
-// An operation that a hook starts and forgets ends the run. It need not return it: it may wait for it,
-// return one that waits for it, or keep it until the next batch.
+// A hook that starts an operation and forgets it ends the run. The hook need not return the
+// operation's future. The hook may wait for the operation, return a future that waits for it, or
+// keep it until the next batch.
 func TestAnOperationThatIsForgotten(t *testing.T) {
 	done := comm.Completed(nil)
 	var kept [2]*comm.Future
@@ -118,7 +120,7 @@ func TestAnOperationThatIsForgotten(t *testing.T) {
 			hosttest.Must(t, err)
 			buckets := []*tensor.Bucket{tensor.NewBucket(specs[0]), tensor.NewBucket(specs[1])}
 			for range 2 {
-				h.Reset() // what a pass leaves is no error of the next one
+				h.Reset() // an operation left by one pass is no error in the next pass
 				requirePass(t, h, buckets, c.want)
 				if c.want != "" {
 					return
@@ -128,7 +130,8 @@ func TestAnOperationThatIsForgotten(t *testing.T) {
 	}
 }
 
-// requirePass requires three batches to pass without an error, or that of the second one.
+// requirePass runs three batches. All batches must succeed if want is empty; otherwise the second
+// batch must fail with the error want.
 func requirePass(t *testing.T, h sdk.Hook, buckets []*tensor.Bucket, want string) {
 	t.Helper()
 	for batch := range batchState(3) {

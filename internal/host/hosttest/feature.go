@@ -10,7 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// FeatureModel is a toy FeatureModel: a row of three numbers times a matrix.
+// FeatureModel is a toy model that implements sdk.FeatureModel. FeatureModel multiplies three
+// features by a matrix.
 type FeatureModel struct {
 	ToySettings
 	First  int
@@ -78,9 +79,9 @@ func (m *FeatureModel) BackwardInput(up tensor.Tensor, inputGradient []float32, 
 	return m.check("input")
 }
 
-// FeatureTrainer steps against the gradients of the weight and of the features, so
-// that the one it ends with tells of both. Batches hold features, which it changes
-// as if they had been looked up.
+// FeatureTrainer trains on the gradients of both the weight and the features, so the final weight
+// depends on both. Batches hold features. The trainer updates the features as if they were rows of
+// a lookup table.
 type FeatureTrainer struct {
 	parts    sdk.TrainerParts
 	features []float32
@@ -148,7 +149,7 @@ func (t *FeatureTrainer) iterate(i int64, share *sdk.Batch, report sdk.PassRepor
 	return err
 }
 
-// featureData is data of numbers alone, in growing batches.
+// featureData is data with numeric features only, in batches of growing size.
 type featureData struct{}
 
 func (featureData) Load() (*sdk.Samples, error) {

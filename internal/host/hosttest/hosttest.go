@@ -1,4 +1,5 @@
-// Package hosttest has processes, parts and data for the tests of the rooms of internal/host.
+// Package hosttest provides processes, parts and data for the tests of packages under
+// internal/host.
 package hosttest
 
 import (
@@ -14,16 +15,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Transports are those over which links are tested.
+// Transports are the transports over which tests run links.
 var Transports = fabric.Names()
 
-// Patience is longer than anything takes.
+// Patience is a timeout that no test should reach.
 const Patience = 20 * time.Second
 
-// TestSecret is that of the run.
+// TestSecret is the secret of the test run.
 var TestSecret = []byte("0123456789abcdef0123456789abcdef")
 
-// Must ends a test or a property check with err.
+// Must ends a test or a property check if err is not nil.
 func Must(t interface {
 	Helper()
 	Fatal(...any)
@@ -34,7 +35,7 @@ func Must(t interface {
 	}
 }
 
-// Folder is short enough for the paths of sockets.
+// Folder returns a temporary folder whose path is short enough for socket paths.
 func Folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sdk")
@@ -43,8 +44,8 @@ func Folder(t testing.TB) string {
 	return dir
 }
 
-// Process makes a process as Configure does, over Unix sockets unless c says otherwise; what
-// its role runs ends with the test.
+// Process creates a process as Configure does. The transport is Unix sockets unless c names
+// another. The test's end stops everything that the process's role runs.
 func Process(t testing.TB, dir string, parts []sdk.Part, c process.Config) *process.Process {
 	t.Helper()
 	c.Directory, c.Secret = dir, TestSecret
@@ -60,15 +61,15 @@ func Process(t testing.TB, dir string, parts []sdk.Part, c process.Config) *proc
 	return p
 }
 
-// Choice is a part without settings.
+// Choice returns the choice of a part without settings.
 func Choice(kind sdk.Kind, key string) process.Choice { return process.Choice{Kind: kind, Key: key} }
 
-// PeerOf is a process where it takes what comes over Unix sockets.
+// PeerOf returns the peer to dial to reach a process over Unix sockets.
 func PeerOf(p *process.Process) process.Peer {
 	return process.Peer{Name: p.Name(), Address: p.Address()}
 }
 
-// Pair is a link between a trainer and a companion.
+// Pair returns both ends of a link between a trainer and a companion.
 func Pair(t testing.TB) (trainer, companion *wire.Conn) {
 	t.Helper()
 	l, err := wire.Unix.Listen(filepath.Join(Folder(t), "s"), "companion", TestSecret)
@@ -84,7 +85,7 @@ func Pair(t testing.TB) (trainer, companion *wire.Conn) {
 	return trainer, companion
 }
 
-// Await waits until done.
+// Await waits until done returns true.
 func Await(t *testing.T, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !done(); time.Sleep(time.Millisecond) {
@@ -94,7 +95,8 @@ func Await(t *testing.T, done func() bool) {
 	}
 }
 
-// LinkPeerOf is a process where it takes the links of the run's transport from processes of its host.
+// LinkPeerOf returns the peer to dial from the same host to reach a process over the run's
+// transport.
 func LinkPeerOf(p *process.Process) process.Peer {
 	if p.Fabric.Within != nil {
 		return PeerOf(p)
@@ -102,7 +104,7 @@ func LinkPeerOf(p *process.Process) process.Peer {
 	return process.Peer{Name: p.Name(), Address: p.LinkAddress()}
 }
 
-// Failure is what a process tells of, or an error of the test.
+// Failure returns the failure that a process reports. If none comes, the test fails.
 func Failure(t *testing.T, p *process.Process) error {
 	t.Helper()
 	select {
@@ -114,7 +116,7 @@ func Failure(t *testing.T, p *process.Process) error {
 	}
 }
 
-// SummariesOf are what a role tells of its parameters.
+// SummariesOf returns the summaries of parameters that a role sends.
 func SummariesOf(t *testing.T, r interface{ Collect(record.Send) error }) (out []record.Summary) {
 	t.Helper()
 	Must(t, r.Collect(func(p record.Piece) error {
@@ -126,7 +128,7 @@ func SummariesOf(t *testing.T, r interface{ Collect(record.Send) error }) (out [
 	return out
 }
 
-// TimesIn are the measurements of all series with a name.
+// TimesIn returns the measurements of all series with this name.
 func TimesIn(r *sdk.Recorder, name string) []sdk.Measurement {
 	var out []sdk.Measurement
 	for _, series := range r.All().Series {

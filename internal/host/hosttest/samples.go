@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Samples are bags with a target each.
+// Samples returns samples with one bag and one target each.
 func Samples(bags [][]int64, targets ...int64) *sdk.Samples {
 	s := &sdk.Samples{}
 	for i, bag := range bags {
@@ -15,12 +15,12 @@ func Samples(bags [][]int64, targets ...int64) *sdk.Samples {
 	return s
 }
 
-// Rows are samples of numbers alone, with target 0.
+// Rows returns samples of numeric features with target 0.
 func Rows(numbers int, features ...float32) *sdk.Samples {
 	return &sdk.Samples{Batch: sdk.Batch{Features: features, Targets: make([]int64, len(features)/numbers)}}
 }
 
-// AnySamples draws samples of every form, some with batches of their own.
+// AnySamples draws samples of every form. Some define their own batches.
 func AnySamples(t *rapid.T) *sdk.Samples {
 	s := &sdk.Samples{}
 	sizes := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 12).Draw(t, "batches")
@@ -49,7 +49,7 @@ func AnySamples(t *rapid.T) *sdk.Samples {
 	return s
 }
 
-// Numbered are n batches of one sample whose target is the batch's number.
+// Numbered returns n batches of one sample each. The target is the batch's number.
 func Numbered(n int) []sdk.Batch {
 	out := make([]sdk.Batch, n)
 	for i := range out {
@@ -58,10 +58,10 @@ func Numbered(n int) []sdk.Batch {
 	return out
 }
 
-// AnyInputs fit what Bags gives.
+// AnyInputs are input limits that fit the samples of Bags.
 var AnyInputs = sdk.InputSpec{Rows: 10, Classes: 10}
 
-// Bags are n samples of a bag each, with its number as the target.
+// Bags returns n samples of one bag each. The target is the sample's number.
 func Bags(n int) *sdk.Samples {
 	s := &sdk.Samples{}
 	for i := range int64(n) {

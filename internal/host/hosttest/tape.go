@@ -9,18 +9,18 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Tape is streamed data of samples in memory, which may do wrong.
+// Tape is streamed data backed by samples in memory. Tests can make its calls fail.
 type Tape struct {
 	All, Loaded *sdk.Samples
-	Left        atomic.Int64 // samples that there are, of all
+	Left        atomic.Int64 // number of samples, from the first, that can be read
 	opened      atomic.Int64
 	closings    atomic.Int64
-	// Each of these takes the place of the tape's own call, unless it is nil.
+	// A function here replaces the tape's own call, unless it is nil.
 	OnOpen, OnClose, OnSkip func() error
 	OnRead                  func(r *TapeReader, b *sdk.Batch, n int) error
 }
 
-// NewTape makes a tape that does nothing wrong.
+// NewTape returns a tape that makes no errors.
 func NewTape(all *sdk.Samples) *Tape {
 	d := &Tape{All: all}
 	d.Left.Store(int64(all.Size()))
@@ -41,7 +41,7 @@ func (d *Tape) Open() (sdk.SampleReader, error) {
 	return &TapeReader{Tape: d}, nil
 }
 
-// Returned checks that every reader was closed.
+// Returned checks that all readers were closed.
 func (d *Tape) Returned(t *testing.T) {
 	t.Helper()
 	if opened, closed := d.opened.Load(), d.closings.Load(); opened != closed || opened == 0 {
@@ -49,7 +49,7 @@ func (d *Tape) Returned(t *testing.T) {
 	}
 }
 
-// TapeReader reads a tape.
+// TapeReader reads the samples of a tape.
 type TapeReader struct {
 	*Tape
 	last, At int
@@ -62,7 +62,7 @@ func (r *TapeReader) Read(b *sdk.Batch, n int) error {
 	return r.Take(b, n)
 }
 
-// Take reads as a reader should.
+// Take reads n samples correctly.
 func (r *TapeReader) Take(b *sdk.Batch, n int) error {
 	end := min(r.At+n, int(r.Left.Load()))
 	if r.At >= end {
@@ -112,5 +112,5 @@ func (r *TapeReader) Close() error {
 	return nil
 }
 
-// ErrTape is the error of a tape that does wrong.
+// ErrTape is the error of a broken tape.
 var ErrTape = errors.New("the tape is torn")

@@ -11,15 +11,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The toy parts make a whole world in one process: a table of four rows, whose
-// gradient is sparse, times a dense weight.
+// The toy parts form a complete training job in one process. The toy model multiplies a table of
+// four rows by a dense weight; the table's gradient is sparse.
 
-// ToySettings say which call of a toy fails.
+// ToySettings choose the call of a toy part that fails.
 type ToySettings struct {
-	Fail string `json:"fail"` // the call that fails
+	Fail string `json:"fail"` // name of the call that fails
 }
 
-// ErrToy is the error of a toy that fails.
+// ErrToy is the error of a failing toy part.
 var ErrToy = errors.New("the toy is broken")
 
 func (s ToySettings) check(call string) error {
@@ -29,7 +29,7 @@ func (s ToySettings) check(call string) error {
 	return nil
 }
 
-// ToyModel is a table, whose gradient is sparse, times a dense weight.
+// ToyModel multiplies rows of a table by a dense weight. The table's gradient is sparse.
 type ToyModel struct {
 	ToySettings
 	Values    []tensor.Tensor
@@ -62,7 +62,7 @@ func (m *ToyModel) Initialize(seed uint64) {
 	}
 }
 
-// Forward gives the sum of each bag's rows, times the weight.
+// Forward returns the sum of each bag's rows, multiplied by the weight.
 func (m *ToyModel) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = b
 	m.hidden = make([]float32, 2*b.Size())
@@ -111,7 +111,7 @@ func (m *ToyModel) Backward(up tensor.Tensor, emit func(int)) error {
 	return nil
 }
 
-// ToyCriterion is half of the squared distance to the target.
+// ToyCriterion returns half of the squared distance to the target.
 type ToyCriterion struct {
 	ToySettings
 	difference []float32
@@ -150,7 +150,7 @@ func (h *toyHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (h *toyHook) Reset() {}
 
-// ToyTrainer steps against the gradients, with one bucket per parameter.
+// ToyTrainer takes gradient steps and uses one bucket per parameter.
 type ToyTrainer struct{ Parts sdk.TrainerParts }
 
 // Plan implements sdk.Trainer.
@@ -223,18 +223,18 @@ func (t *ToyTrainer) step() {
 	}
 }
 
-// ToyData are ToySamples.
+// ToyData loads ToySamples.
 type ToyData struct{}
 
 // Load implements sdk.Data.
 func (ToyData) Load() (*sdk.Samples, error) { return ToySamples(), nil }
 
-// ToySamples are seven bags of rows of ToyModel.
+// ToySamples returns seven samples. Each sample's bag names rows of ToyModel.
 func ToySamples() *sdk.Samples {
 	return Samples([][]int64{{0, 1}, {2}, {}, {3, 3, 0}, {1}, {2, 0}, {3}}, 0, 1, 0, 1, 1, 0, 1)
 }
 
-// ToyParts are all toys, under the keys toy and features.
+// ToyParts holds all toy parts, under the keys toy and features.
 var ToyParts = []sdk.Part{
 	sdk.NewTrainer("toy", struct{}{}, func(struct{}, sdk.TrainerEnv) (sdk.Trainer, error) {
 		return &ToyTrainer{}, nil

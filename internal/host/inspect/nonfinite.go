@@ -1,5 +1,5 @@
-// Package inspect finds out what training made of parameters and gradients: values that
-// are not finite, and summaries.
+// Package inspect examines trained parameters and gradients: it finds values that are not finite,
+// and summarizes values.
 package inspect
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// NonFinite looks for NaN and infinite values in a pass, and keeps what it found.
+// NonFinite looks for NaN and infinite values during a pass and records the first ones.
 type NonFinite struct{ record.NonFinite }
 
-// Note counts a loss that is not finite, and says whether it is the first.
+// Note counts a loss that is not finite. Note reports whether this loss is the first one.
 func (n *NonFinite) Note(key sdk.Key, loss float64) (first bool) {
 	if n.Losses++; n.Losses > 1 {
 		return false
@@ -26,8 +26,8 @@ func (n *NonFinite) Note(key sdk.Key, loss float64) (first bool) {
 	return true
 }
 
-// Inspect finds the first parameter with such a value in the memory of an engine, unless one
-// is known.
+// Inspect finds the first parameter with a non-finite value, unless one is already recorded. The
+// values lie in the memory of engine e.
 func (n *NonFinite) Inspect(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor) error {
 	var room []float32
 	for k := 0; k < len(values) && n.Parameter == ""; k++ {
@@ -42,7 +42,7 @@ func (n *NonFinite) Inspect(e engine.Engine, specs []sdk.ParameterSpec, values [
 	return nil
 }
 
-// InspectGradients finds the first gradient with such a value.
+// InspectGradients finds the first gradient with a non-finite value.
 func (n *NonFinite) InspectGradients(e engine.Engine, specs []sdk.ParameterSpec, gradients []*tensor.Gradient) error {
 	var room []float32
 	for k := 0; k < len(gradients) && n.Gradient == ""; k++ {
@@ -57,7 +57,7 @@ func (n *NonFinite) InspectGradients(e engine.Engine, specs []sdk.ParameterSpec,
 	return nil
 }
 
-// Record is what was found, nil if nothing was.
+// Record returns the findings, or nil if there are none.
 func (n *NonFinite) Record() *record.NonFinite {
 	if n.NonFinite == (record.NonFinite{}) {
 		return nil
@@ -66,7 +66,7 @@ func (n *NonFinite) Record() *record.NonFinite {
 	return &found
 }
 
-// Describe says, as one sentence, what a process found.
+// Describe describes a process's findings in one sentence.
 func Describe(process string, n *record.NonFinite) string {
 	if n.Losses == 0 {
 		return fmt.Sprintf("%s: parameter %s is not finite at the end of the pass", process, quote.Word(n.Parameter))

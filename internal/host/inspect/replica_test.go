@@ -9,7 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine/enginetest"
 )
 
-// Checksums tell the least change of a parameter, and are the same whatever memory it lies in.
+// Checksums differ after the smallest change of a parameter. Checksums do not depend on the memory
+// that the parameter lies in.
 func TestChecksums(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() {

@@ -10,12 +10,12 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// summaryHead is how many elements of a tensor a summary shows.
+// summaryHead is the number of elements that a summary shows for each tensor.
 const summaryHead = 8
 
-// Summarize tells what training changed in the values of the parameters. It has
-// initialize make the initial ones once more, in place, to compare with, so the
-// final ones are gone after it. The values lie in the memory of e.
+// Summarize describes how training changed the values of the parameters. To compare, Summarize
+// calls initialize, which overwrites the final values in place with the initial ones. The values
+// lie in the memory of e.
 func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tensor,
 	initialize func() error) ([]record.Summary, error) {
 	if len(specs) != len(values) {
@@ -53,9 +53,9 @@ func Summarize(e engine.Engine, specs []sdk.ParameterSpec, values []tensor.Tenso
 	return out, nil
 }
 
-// CollectHeld sends what a server that is a Holder found of values that are not finite
-// and, where summarizing, the summaries of what it holds in the memory of e; those reset the
-// server.
+// CollectHeld examines the parameters of a server that is a Holder. CollectHeld sends non-finite
+// values and, if summarizing is set, summaries. The parameters lie in the memory of e. Summarizing
+// resets the server.
 func CollectHeld(e engine.Engine, server interface{ Reset() }, summarizing bool, send record.Send) error {
 	holder, ok := server.(sdk.Holder)
 	if !ok {
@@ -83,8 +83,8 @@ func CollectHeld(e engine.Engine, server interface{ Reset() }, summarizing bool,
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Checksums returns the CRC-32C of each parameter in the memory of an engine. Processors compute some 10 GB a second.
-// Unequal parameters have equal checksums once in 4 billion cases.
+// Checksums returns the CRC-32C of each parameter in the memory of an engine. A processor computes
+// about 10 GB per second. Unequal parameters have equal checksums once in 4 billion cases.
 func Checksums(e engine.Engine, values []tensor.Tensor) ([]uint32, error) {
 	var room []float32
 	out := make([]uint32, len(values))

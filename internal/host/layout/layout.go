@@ -1,4 +1,4 @@
-// Package layout says where parameters and gradients lie in the buckets of a plan.
+// Package layout assigns parameters and gradients to their places in the buckets of a plan.
 package layout
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// CheckShape says what is wrong with the shape of a parameter.
+// CheckShape returns an error if the shape of a parameter is invalid.
 func CheckShape(p *sdk.ParameterSpec) error {
 	elements := 1
 	for _, n := range p.Shape {
@@ -28,7 +28,7 @@ func CheckShape(p *sdk.ParameterSpec) error {
 	return nil
 }
 
-// CheckOutput says what is wrong with the shape of a model's output.
+// CheckOutput returns an error if the shape of a model's output is invalid.
 func CheckOutput(t tensor.Tensor) error {
 	if len(t.Shape) != 2 {
 		return fmt.Errorf("a model's output has shape %v but must be [batch, classes]", t.Shape)
@@ -36,8 +36,8 @@ func CheckOutput(t tensor.Tensor) error {
 	return t.Check()
 }
 
-// New has NewStore find the memory of the buckets and points each gradient at
-// its place in its bucket.
+// New calls newStore to allocate the buckets. New then points each gradient to its place in its
+// bucket.
 func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec,
 	newStore func([]tensor.BucketSpec) (*comm.Store, error)) (gradients []*tensor.Gradient, store *comm.Store,
 	err error) {
@@ -50,7 +50,7 @@ func New(params []sdk.ParameterSpec, specs []tensor.BucketSpec,
 	return gradientsIn(len(params), store.Buckets), store, nil
 }
 
-// gradientsIn are the gradients of all parameters, at their places in buckets.
+// gradientsIn returns the gradients of all parameters, which lie in the buckets.
 func gradientsIn(parameters int, buckets []*tensor.Bucket) []*tensor.Gradient {
 	gradients := make([]*tensor.Gradient, parameters)
 	for _, b := range buckets {
@@ -65,7 +65,7 @@ func gradientsIn(parameters int, buckets []*tensor.Bucket) []*tensor.Gradient {
 	return gradients
 }
 
-// SparseBuckets are the buckets of a store by parameter; nil for a dense one.
+// SparseBuckets returns the bucket of each sparse parameter in a store; nil for a dense parameter.
 func SparseBuckets(parameters int, store *comm.Store) []*tensor.Bucket {
 	buckets := make([]*tensor.Bucket, parameters)
 	for _, b := range store.Buckets {
@@ -89,9 +89,9 @@ func NewValues(e engine.Engine, params []sdk.ParameterSpec) ([]tensor.Tensor, er
 	return values, nil
 }
 
-// Stage allocates gradients in the memory of an engine that Go cannot touch, for buckets that
-// they are copied from and to. They lie in buckets of their own there, which have the same places and
-// show the same rows, each in a piece of memory of its own.
+// Stage allocates gradients in the memory of an engine that Go cannot access. The host copies
+// gradients between these and the given buckets. The staged buckets have the same layout and the
+// same rows as the originals; each has its own memory.
 func Stage(e engine.Engine, parameters int, buckets []*tensor.Bucket) ([]*tensor.Gradient, []*tensor.Bucket, error) {
 	var staged []*tensor.Bucket
 	for _, b := range buckets {
@@ -104,7 +104,7 @@ func Stage(e engine.Engine, parameters int, buckets []*tensor.Bucket) ([]*tensor
 	return gradientsIn(parameters, staged), staged, nil
 }
 
-// ValuesBytes is what the parameters take in a segment, where each starts on a
+// ValuesBytes returns the size in bytes of the parameters in a segment. Each parameter starts on a
 // cache line.
 func ValuesBytes(params []sdk.ParameterSpec) int {
 	n := 0
@@ -116,7 +116,7 @@ func ValuesBytes(params []sdk.ParameterSpec) int {
 
 const lineBytes = 64
 
-// ViewValues lays the parameters over a segment of ValuesBytes.
+// ViewValues places the parameters in a segment of ValuesBytes bytes.
 func ViewValues(at []byte, params []sdk.ParameterSpec) []tensor.Tensor {
 	values := make([]tensor.Tensor, len(params))
 	for k, p := range params {
@@ -127,8 +127,8 @@ func ViewValues(at []byte, params []sdk.ParameterSpec) []tensor.Tensor {
 	return values
 }
 
-// CheckPlan says what is wrong with a trainer's plan: its buckets must hold every
-// parameter once.
+// CheckPlan returns an error if a trainer's plan is invalid. The buckets must hold every parameter
+// exactly once.
 func CheckPlan(params []sdk.ParameterSpec, specs []tensor.BucketSpec) error {
 	taken := make([]bool, len(params))
 	for i := range specs {
@@ -142,8 +142,8 @@ func CheckPlan(params []sdk.ParameterSpec, specs []tensor.BucketSpec) error {
 	return nil
 }
 
-// checkBucket says what is wrong with a bucket and marks what it takes: its spans
-// must be whole parameters, one after the other, and fill it.
+// checkBucket returns an error if a bucket is invalid, and marks the bucket's parameters in taken.
+// The bucket's spans must be whole parameters in sequence that fill the bucket.
 func checkBucket(b *tensor.BucketSpec, params []sdk.ParameterSpec, taken []bool) error {
 	end := 0
 	for _, span := range b.Parameters {

@@ -87,5 +87,5 @@ func TestParameterShapes(t *testing.T) {
 	}
 }
 
-// heap allocates buckets outside of shared memory.
+// heap allocates buckets in ordinary memory.
 func heap(specs []tensor.BucketSpec) (*comm.Store, error) { return comm.NewStore(specs), nil }

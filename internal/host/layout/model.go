@@ -2,20 +2,21 @@ package layout
 
 import "github.com/psbench/psbench/sdk"
 
-// Model is what others know of a model: its tensors and what it takes.
+// Model describes a model to other processes: its tensors and its inputs.
 type Model struct {
 	Parameters []sdk.ParameterSpec
 	Inputs     sdk.InputSpec
-	// FeatureGradient says that it is an sdk.FeatureModel.
+	// FeatureGradient reports whether the model is an sdk.FeatureModel.
 	FeatureGradient bool
-	// Steps says that it is an sdk.SteppingModel, Evaluates that it is an sdk.EvaluatingModel.
+	// Steps reports whether the model is an sdk.SteppingModel, Evaluates whether it is an
+	// sdk.EvaluatingModel.
 	Steps, Evaluates bool
 }
 
-// Wrapper is a model around another one.
+// Wrapper is a model that wraps another model.
 type Wrapper interface{ Wrapped() sdk.Model }
 
-// Describe asks a model.
+// Describe returns the description of a model.
 func Describe(m sdk.Model) *Model {
 	d := &Model{Parameters: m.Parameters(), Inputs: m.Inputs()}
 	if w, ok := m.(Wrapper); ok {

@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// CollectGrace is the time that Collect gives a failed pass to end. A record collected while the pass still runs may
-// stop in the middle of an iteration.
+// CollectGrace is the time that Collect gives a failed pass to end. If the pass still runs after
+// that time, its record may stop in the middle of an iteration.
 const CollectGrace = time.Second
 
-// CollectRecorded sends what the recorder holds.
+// CollectRecorded sends all values in the process's recorder.
 func (p *Process) CollectRecorded(send record.Send) error {
 	return SendRecorded(p.Recorder.All(), send)
 }
@@ -46,7 +46,8 @@ func SendRecorded(all sdk.Recorded, send record.Send) error {
 	return nil
 }
 
-// CollectPassFacts sends the facts of parts after the pass, when no part works on the pass any more.
+// CollectPassFacts sends the facts of parts after the pass. The parts must no longer be working on
+// the pass.
 func CollectPassFacts(send record.Send, parts ...any) error {
 	return SendPassFacts(PassFactsOf(parts...), send)
 }

@@ -15,14 +15,16 @@ type Config struct {
 	Part      Choice // empty for bench processes
 	Timeout   time.Duration
 	Secret    []byte // proves that a peer belongs to this run
-	Directory string // holds the sockets
+	Directory string // folder of the sockets
 	Transport string // transport of the run's links
 	Listen    string // IP address to listen on, if the transport uses one
 	// InsecureNetwork disables TLS on addresses that other hosts can reach.
 	InsecureNetwork bool
-	// Check seeds the choice of the slices that the process keeps of its links' exchanges; nil: it keeps none.
+	// Check is the seed for choosing slices of the links' exchanges to keep. If Check is nil, the
+	// process keeps no slices.
 	Check *uint64
-	// Engine opens the engine of the process's plugin; nil: the process computes in ordinary memory.
+	// Engine opens the engine of the process's plugin. If Engine is nil, the process computes in
+	// ordinary memory.
 	Engine engine.Opener
 }
 
@@ -33,21 +35,21 @@ type Choice struct {
 	Settings []byte
 }
 
-// Title returns the part's kind and key, as errors name it.
+// Title returns the part's kind and key, as used in errors.
 func (c Choice) Title() string { return string(c.Kind) + " " + c.Key }
 
 // Peer is a process at the other end of a link.
 type Peer struct {
 	Name, Address string
-	Protocol      bool // calls use the frames of docs/protocol.md
+	Protocol      bool // whether calls use the frames of docs/protocol.md
 }
 
-// Group lists the members of a collective by rank, and the position of this process.
+// Group lists the members of a collective by rank, with the position of this process.
 type Group struct {
 	Members  []Peer
 	Position int
-	Hosts    []int // a number for each member's host; nil: all share one
-	Across   bool  // members use different devices, joined by a device library
+	Hosts    []int // host number of each member; nil if all share one host
+	Across   bool  // whether a device library joins members on different devices
 }
 
 // OnOneHost reports whether all members share a host.

@@ -8,26 +8,28 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// watched is an engine that ends the run if a wait for a copy exceeds the run's timeout. No other
-// process may be waiting for this one, so none would report it. The engine's Wait cannot be cancelled.
+// watched is an engine that ends the run if a wait for a copy exceeds the run's timeout. Without
+// this check, a stuck copy might go unreported, because no other process need be waiting for this
+// one. The engine's Wait cannot be cancelled.
 type watched struct {
 	engine.Engine
 	process *Process
 
 	mu   sync.Mutex
-	idle []*time.Timer // stopped timers, one for each goroutine that waited at the same time
+	idle []*time.Timer // stopped timers; at most one per concurrent waiter
 }
 
-// WatchedEngine returns the process's engine with waits that time out. Parts get the engine itself, since they may
-// examine its type.
+// WatchedEngine returns the process's engine with waits that time out. Parts use the original
+// engine, because they may examine its type.
 func (p *Process) WatchedEngine() engine.Engine {
-	if p.Engine.Addressable() { // nothing is copied
+	if p.Engine.Addressable() { // no copies
 		return p.Engine
 	}
 	return &watched{Engine: p.Engine, process: p}
 }
 
-// Wait implements engine.Engine. It allocates only while more goroutines wait than ever before.
+// Wait implements engine.Engine. Wait allocates only when more goroutines wait at once than ever
+// before.
 func (w *watched) Wait(t engine.Ticket) error {
 	late := w.take()
 	err := w.Engine.Wait(t)

@@ -14,24 +14,24 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// closeGrace is the first wait for parts to finish their work when a process ends.
+// closeGrace is the first wait, when a process ends, for its parts to stop working.
 const closeGrace = 100 * time.Millisecond
 
-// ending closes the resources of a process in this order: the work of its parts, the parts, the memory that its
-// engine adopted, the engine, the links, and the memory that all of these use. Within each sort, the last one closes
-// first.
+// ending ends the running calls of parts and then closes the resources of a process. The order is
+// parts, memory that the engine adopted, the engine, links, and the memory that all of these use.
+// Within each kind, the last one registered closes first.
 type ending struct {
 	// Working is read-locked while a part works in memory that links share.
 	Working sync.RWMutex
 
 	mu            sync.Mutex
 	closers       []closer // parts
-	engine        []closer // the engine and what it adopted
+	engine        []closer // the engine and the memory that it adopted
 	links, memory []io.Closer
-	broken        bool // links end at once
+	broken        bool // new links are closed at once
 
 	closing sync.Mutex // locked while the process ends
-	resting bool       // Working is locked for good
+	resting bool       // Working stays locked for good
 	stuck   bool       // a part did not stop working
 	ended   bool
 
@@ -44,7 +44,8 @@ type closer struct {
 	io.Closer
 }
 
-// Closes registers a part, if it is an io.Closer, to be closed before all that were registered earlier.
+// Closes registers a part for closing, if it is an io.Closer. The part closes before all parts that
+// were registered earlier.
 func (e *ending) Closes(title string, part any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,14 +54,14 @@ func (e *ending) Closes(title string, part any) {
 	}
 }
 
-// closesEngine registers the engine, or what it adopted, to be closed after all parts.
+// closesEngine registers the engine, or memory that it adopted, for closing after all parts.
 func (e *ending) closesEngine(title string, c io.Closer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.engine = append(e.engine, closer{title, c})
 }
 
-// Own registers a link for Close.
+// Own registers a link for closing.
 func (e *ending) Own(link io.Closer) {
 	e.mu.Lock()
 	e.links = append(e.links, link)
@@ -78,17 +79,16 @@ func (e *ending) OwnMemory(memory io.Closer) {
 	e.memory = append(e.memory, memory)
 }
 
-// CloseParts closes the parts that are an io.Closer, once none works any more, and then the
-// engine. All of them together may take as long as limit, and what is left of it when one does not
-// return the next one gets, closeGrace at least. The error is a sentence that names each one that
-// failed, or is not closed. To close again does nothing. The engine stays open while something
-// that does not return may compute on it.
+// CloseParts closes all parts that are an io.Closer, once no part is working, and then the engine.
+// All of them share the time limit, but each gets at least closeGrace. The error is one sentence
+// that names each part that failed or did not close. A second call does nothing. The engine stays
+// open while an unfinished Close may still compute on it.
 //
-// A part at work may wait for a process that has ended its work: a trainer that is interrupted
-// may be an iteration behind another one. So if the part does not end soon, the links are broken.
-// This ends all waits on them, but releases no memory.
+// A working part may be waiting for a process that has already stopped. For example, an interrupted
+// trainer may be one iteration behind another. So if a part does not finish soon, CloseParts breaks
+// the links. Breaking a link ends all waits on it but releases no memory.
 //
-// A lost engine may fail each part. The core gets that error only once.
+// A lost engine may make every part fail. The core gets that error only once.
 func (e *ending) CloseParts(limit time.Duration) error {
 	e.closing.Lock()
 	defer e.closing.Unlock()
@@ -97,7 +97,7 @@ func (e *ending) CloseParts(limit time.Duration) error {
 	}
 	deadline := time.Now().Add(limit)
 	if !e.rest(min(limit, closeGrace)) {
-		go e.breakLinks() // some wait for what runs on them, a part perhaps, so this may never end
+		go e.breakLinks() // closing may wait for a part, for ever
 		if !e.rest(time.Until(deadline)) {
 			e.stuck = true
 			return &fault.Part{Text: fmt.Sprintf("a part is still at work after %g s, so that %s cannot be closed",
@@ -129,21 +129,20 @@ func (e *ending) CloseParts(limit time.Duration) error {
 	return &fault.Part{Text: strings.Join(failures, "; ")}
 }
 
-// Tells notes what an error is about to tell the core, and says whether that is news: that the engine is
-// lost it is once.
+// Tells reports whether the core should get an error. The loss of the engine is reported only once.
 func (e *ending) Tells(err error) bool { return !engine.Lost(err) || !e.lost.Swap(true) }
 
-// titles are those of what is yet to be closed.
+// titles returns the titles of the resources that are not closed so far.
 func (e *ending) titles() (titles []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, c := range slices.Concat(e.closers, e.engine[:min(1, len(e.engine))]) { // what it adopted goes with it
+	for _, c := range slices.Concat(e.closers, e.engine[:min(1, len(e.engine))]) { // adopted memory is part of the engine
 		titles = append(titles, c.title)
 	}
 	return titles
 }
 
-// takeClosers gives up what is yet to be closed, in order.
+// takeClosers removes and returns the resources to close, in closing order.
 func (e *ending) takeClosers() (parts, engine []closer) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -154,8 +153,8 @@ func (e *ending) takeClosers() (parts, engine []closer) {
 	return parts, engine
 }
 
-// closeWithin closes it, unless that does not return within the limit: then its goroutine
-// is left to the end of the process.
+// closeWithin calls Close and waits for it at most limit. A goroutine whose Close does not return
+// stays until the process ends.
 func (c *closer) closeWithin(limit time.Duration) (returned bool, err error) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Close() }()
@@ -169,7 +168,7 @@ func (c *closer) closeWithin(limit time.Duration) (returned bool, err error) {
 	}
 }
 
-// rest says whether no part works, nor will any more. It waits for that no longer than limit.
+// rest reports whether all parts have stopped working for good. rest waits at most limit for that.
 func (e *ending) rest(limit time.Duration) bool {
 	if !e.resting && !e.stuck {
 		e.resting = Within(limit, e.Working.TryLock)
@@ -177,7 +176,7 @@ func (e *ending) rest(limit time.Duration) bool {
 	return e.resting && !e.stuck
 }
 
-// breakLinks ends all links, also those to come.
+// breakLinks closes all links. Later links are closed as soon as they are registered.
 func (e *ending) breakLinks() {
 	e.mu.Lock()
 	e.broken = true
@@ -188,7 +187,7 @@ func (e *ending) breakLinks() {
 	}
 }
 
-// Within tries until it succeeds or some time is over.
+// Within calls try until it returns true or limit has passed.
 func Within(limit time.Duration, try func() bool) bool {
 	for start := time.Now(); !try(); time.Sleep(time.Millisecond) {
 		if time.Since(start) > limit {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// lossError is that of an engine that is lost, or of one that is not.
+// lossError is the error of an engine. The value says whether the engine is lost.
 type lossError bool
 
 func (lossError) Error() string { return "the device is lost" }
@@ -22,12 +22,13 @@ type failing struct{ err error }
 
 func (f failing) Close() error { return f.err }
 
-// That an engine is lost is said once, by whatever tells it first; everything else always.
+// The loss of an engine is reported once, by the first error that shows it. All other errors are
+// always reported.
 func TestLossIsToldOnce(t *testing.T) {
 	lost := fmt.Errorf("a call: %w", lossError(true))
 	for _, c := range []struct {
 		name string
-		told error // before the end
+		told error // whether the core got the loss before
 		ends []error
 		want string
 	}{

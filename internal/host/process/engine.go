@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// OpenEngine opens the engine of the process's plugin, for a role that computes. CloseParts
-// closes it.
+// OpenEngine opens the engine of the process's plugin. A role that computes calls OpenEngine;
+// CloseParts closes the engine.
 func (p *Process) OpenEngine() error {
 	if p.config.Engine == nil {
 		return nil
@@ -28,8 +28,8 @@ func (p *Process) OpenEngine() error {
 	return nil
 }
 
-// Adopt has the engine adopt memory, which errors call what. CloseParts gives it up, before the
-// engine is closed.
+// Adopt makes the engine adopt memory. The argument what names the memory in errors. CloseParts
+// releases the memory before it closes the engine.
 func (p *Process) Adopt(what string, memory [][]byte) error {
 	adopted, err := engine.Adopt(p.Engine, what, memory)
 	if err == nil && p.config.Engine != nil {
@@ -38,9 +38,8 @@ func (p *Process) Adopt(what string, memory [][]byte) error {
 	return err
 }
 
-// NeedBeside reports that a part of some kind, which computes in memory of the process's
-// engine, would have to be in another process than its trainer: only ordinary memory goes
-// between two.
+// NeedBeside returns an error if the process's engine computes in memory of its own. Other processes
+// cannot see that memory, so the part of this kind must run in the same process.
 func (p *Process) NeedBeside(kind sdk.Kind) error {
 	if p.Engine.Addressable() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine/enginetest"
 )
 
-// opening makes a process whose plugin opens its engine in this way.
+// opening makes a process and opens its plugin's engine with open.
 func opening(t *testing.T, open engine.Opener) *process.Process {
 	t.Helper()
 	return hosttest.Process(t, hosttest.Folder(t), nil, process.Config{

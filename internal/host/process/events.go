@@ -7,21 +7,22 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// Events is what a process tells the core on its own: how far it is, and what failed
+// Events are the reports that a process sends to the core unasked: its progress, and failures
 // outside a call.
 type Events struct {
 	Failures chan error
-	Epochs   chan Epoch // that begin
+	Epochs   chan Epoch // epochs as they begin
 
 	pass        atomic.Int64 // a record.Pass
-	epochsEvery atomic.Int64 // every so many epochs one is reported, up to MostEpochs; 0: none
+	epochsEvery atomic.Int64 // report every so many epochs, up to MostEpochs; 0: none
 
-	// What a trainer stores after each iteration and Watch looks at now and then.
+	// A trainer updates done and loss after each iteration. Watch polls them.
 	done atomic.Int64  // iterations of the pass
 	loss atomic.Uint64 // bits of the last iteration's loss
 }
 
-// Epoch is an epoch of a pass, from 0. Its report may arrive after the next pass has begun.
+// Epoch is the start of an epoch of a pass, counted from 0. The report may arrive after the next
+// pass has begun.
 type Epoch struct {
 	Pass   record.Pass
 	Number int
@@ -32,25 +33,25 @@ func NewEvents() *Events {
 	return &Events{Failures: make(chan error, 16), Epochs: make(chan Epoch, 16)}
 }
 
-// Begin says which pass begins.
+// Begin records that a pass begins.
 func (e *Events) Begin(pass record.Pass) {
-	e.pass.Store(int64(record.NoPass)) // while what follows is of neither
+	e.pass.Store(int64(record.NoPass)) // until the counts are reset, they belong to no pass
 	e.done.Store(0)
 	e.pass.Store(int64(pass))
 }
 
-// Iteration counts one more finished iteration of the pass; it costs some ns.
-// One goroutine at a time calls it.
+// Iteration counts one finished iteration of the pass. The call takes a few ns. Only one goroutine
+// at a time may call Iteration.
 func (e *Events) Iteration(loss float64) {
 	e.loss.Store(math.Float64bits(loss))
 	e.done.Add(1)
 }
 
-// Done counts the iterations of the pass that were done so far.
+// Done returns the number of finished iterations in the pass.
 func (e *Events) Done() int64 { return e.done.Load() }
 
-// Iterations are those that were done so far; none while a pass begins. The loss may be that
-// of the next one.
+// Iterations returns the finished iterations, or none while a pass begins. The loss may already be
+// the next iteration's.
 func (e *Events) Iterations() record.Iterations {
 	pass := record.Pass(e.pass.Load())
 	done, loss := e.done.Load(), math.Float64frombits(e.loss.Load())
@@ -69,12 +70,13 @@ func (e *Events) Fail(err error) {
 	}
 }
 
-// MostEpochs is the maximum number of epochs that a process reports in a pass. Reports of epochs of
-// some µs would cost more than the epochs. The count of iterations shows the progress of a long pass.
+// MostEpochs is the maximum number of epochs that a process reports in a pass. Reporting epochs of
+// a few µs would cost more than the epochs themselves. In a long pass, the count of iterations
+// shows the progress.
 const MostEpochs = 10
 
-// TellEpochs makes the process report the first of every so many epochs, MostEpochs times in a pass; 0:
-// none.
+// TellEpochs sets which epochs the process reports: every so many, at most MostEpochs in a pass; 0
+// means none.
 func (e *Events) TellEpochs(every int) { e.epochsEvery.Store(int64(every)) }
 
 // Epoch reports that an epoch begins, or drops the report if the core does not listen.

@@ -10,12 +10,12 @@ import (
 	"github.com/psbench/psbench/internal/stack"
 )
 
-// mostLeft bounds how many places of goroutines are named.
+// mostLeft is the maximum number of places that a report names.
 const mostLeft = 3
 
-// Left reports goroutines that still run after the parts were closed: how many, where they are and
-// where they were started. It waits at most closeGrace for goroutines that are about to end. It
-// ignores goroutines from before the process was made, such as those that packages start.
+// Left reports goroutines that still run after the parts were closed: their number, their places
+// and the places that started them. Left waits at most closeGrace for goroutines that are about to
+// end. Left ignores goroutines older than the process, such as those that packages start.
 func (p *Process) Left() string {
 	var left map[string]int
 	Within(closeGrace, func() bool {
@@ -25,7 +25,7 @@ func (p *Process) Left() string {
 	return listLeft(left)
 }
 
-// leftOf counts the goroutines of parts by where they stand.
+// leftOf counts the goroutines of parts by their place.
 func leftOf(all []stack.Goroutine, before map[string]bool) map[string]int {
 	left := map[string]int{}
 	for _, g := range all {
@@ -36,7 +36,7 @@ func leftOf(all []stack.Goroutine, before map[string]bool) map[string]int {
 	return left
 }
 
-// standsOf says where a goroutine of a part stands, and is "" for one that is none.
+// standsOf describes the place of a part's goroutine. standsOf returns "" for any other goroutine.
 func standsOf(g stack.Goroutine) string {
 	if len(g.Frames) == 0 || !isPart(g) {
 		return ""
@@ -52,8 +52,9 @@ func standsOf(g stack.Goroutine) string {
 	return text
 }
 
-// isPart reports whether a goroutine belongs to a part: the part, or a library that it called, started the goroutine or
-// runs on it. Goroutines that psbench starts for a part, or Go once for the whole process, do not count.
+// isPart reports whether a goroutine belongs to a part. The goroutine belongs to a part if the
+// part, or a library that the part called, started it or runs on it. Goroutines that psbench starts
+// for a part do not count. Goroutines that Go starts once per process do not count either.
 func isPart(g stack.Goroutine) bool {
 	runs := func(owner stack.Owner) bool {
 		return slices.ContainsFunc(g.Frames, func(f stack.Frame) bool { return f.Owner() == owner })
@@ -95,7 +96,7 @@ func goroutines(n int) string {
 	return fmt.Sprintf("%d goroutines", n)
 }
 
-// running are the goroutines that there are.
+// running returns the IDs of the current goroutines.
 func running() map[string]bool {
 	ids := map[string]bool{}
 	for _, g := range stack.All() {

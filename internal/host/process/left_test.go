@@ -6,8 +6,9 @@ import (
 	"github.com/psbench/psbench/internal/stack"
 )
 
-// What a part started, or runs on, counts as its own, and so does what a library starts in a part's call; what psbench,
-// Go or an earlier time started does not.
+// Goroutines that a part started, or runs on, belong to the part. So do goroutines that a library
+// starts in a part's call. Goroutines that psbench or Go started, or that existed earlier, do not
+// belong to the part.
 func TestGoroutinesThatAreLeft(t *testing.T) {
 	of := func(mark string) string { return ` labels:{"for": "` + mark + `"}` }
 	for name, c := range map[string]struct{ text, want string }{
@@ -113,7 +114,7 @@ created by runtime.createfing in goroutine 12
 		"e": 2}); got != "2 goroutines e; 1 goroutine a; 1 goroutine b; 2 goroutines elsewhere" {
 		t.Errorf("of five places it lists %s", got)
 	}
-	before := running() // main among them
+	before := running() // includes main
 	if left := leftOf(stack.All(), before); len(before) == 0 || len(left) > 0 {
 		t.Errorf("of %d goroutines %v are a part's", len(before), left)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Purposes of a link; a hello names one.
+// Purposes of links. A hello names the purpose of its link.
 const (
 	PurposePush      = "push"      // a hook process to its server
-	purposeTogether  = "together"  // a process to the others of its host that push with it
+	purposeTogether  = "together"  // a process to others on its host that push with it
 	PurposeTables    = "tables"    // a trainer to the server of a table
 	PurposeGroup     = "group"     // a ring of trainers
 	purposeDefault   = "default"   // the second ring
@@ -24,14 +24,14 @@ const (
 	PurposePart      = "part"      // a host to a companion that speaks the protocol
 )
 
-// Dial joins a process that accepts links for the purpose. The connection ends with this
-// process at the latest, as that of Accept does.
+// Dial connects to a process that accepts links for this purpose. The process closes connections of
+// Dial and Accept at its own end at the latest.
 func (p *Process) Dial(to Peer, purpose string) (*wire.Conn, error) {
 	return p.owned(p.dial(to, purpose))
 }
 
-// DialDirect is Dial to a Unix socket whose reads look for that long before they sleep; see
-// wire.Conn.Direct.
+// DialDirect is like Dial, for a Unix socket whose reads poll for the duration look before they
+// sleep; see wire.Conn.Direct.
 func (p *Process) DialDirect(to Peer, purpose string, look time.Duration) (*wire.Conn, error) {
 	conn, err := p.dial(to, purpose)
 	if err == nil {
@@ -49,7 +49,7 @@ func (p *Process) dial(to Peer, purpose string) (*wire.Conn, error) {
 	})
 }
 
-// Accept waits until a process joins for the purpose.
+// Accept waits until a process connects for this purpose.
 func (p *Process) Accept(from Peer, purpose string) (*wire.Conn, error) {
 	_, listener := p.over(from)
 	return p.owned(listener.Accept(purpose, from.Name, p.Timeout))
@@ -62,8 +62,9 @@ func (p *Process) owned(conn *wire.Conn, err error) (*wire.Conn, error) {
 	return conn, err
 }
 
-// over is how a link with a peer comes, whoever dials: the address at which the core tells of the peer
-// says it. A Unix socket is one of this host, any other address one of the network of the run's fabric.
+// over returns the network and listener for a link with a peer, whichever side dials. The peer's
+// address decides: a Unix socket belongs to this host, and any other address to the network of the
+// run's fabric.
 func (p *Process) over(peer Peer) (*wire.Network, *wire.Listener) {
 	if wire.Unix.Has(peer.Address) {
 		return wire.Unix, p.listener
@@ -71,14 +72,14 @@ func (p *Process) over(peer Peer) (*wire.Network, *wire.Listener) {
 	return p.Fabric.Network, p.linkListener
 }
 
-// Joined are connections of this process that a port or a group joins.
+// Joined returns connections of this process in the form that a port or a group needs.
 func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 	return wire.Links{Self: p.Name(), Conns: conns, Timeout: p.Timeout}
 }
 
-// JoinLinks joins the links that the hook uses, in the process that holds the hook. store holds the
-// rank's buckets, which may lie in the memory of a device. If the process has a keeper, it keeps slices of
-// the links' exchanges.
+// JoinLinks connects the links that the hook uses. JoinLinks runs in the process that holds the
+// hook. store holds the rank's buckets, which may lie in device memory. If the process has a
+// keeper, the keeper keeps slices of the links' exchanges.
 func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
 	over := p.Fabric
 	if device, ok := p.Engine.(comm.Device); ok && store.Lent != nil {
@@ -102,7 +103,7 @@ func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Link
 	return p.Keeper.Links(joined, store.Specs()), nil
 }
 
-// joinServer joins a server, which this process pushes store's buckets to.
+// joinServer connects to a server. This process pushes store's buckets to the server.
 func (p *Process) joinServer(over *fabric.Fabric, links HookLinks, store *comm.Store) (comm.ServerLink, error) {
 	if links.Together != nil {
 		return p.joinTogether(over, links, store)
@@ -121,7 +122,8 @@ func (p *Process) joinServer(over *fabric.Fabric, links HookLinks, store *comm.S
 	return link, nil
 }
 
-// joinTogether joins a server as one of some trainers that push as one, of whom the first dials it.
+// joinTogether connects to a server as one of several trainers that push as one. Only the first of
+// these trainers dials the server.
 func (p *Process) joinTogether(over *fabric.Fabric, links HookLinks, store *comm.Store) (comm.ServerLink, error) {
 	aggregator, ok := over.Provider.(provider.Aggregator)
 	if !ok {
@@ -135,7 +137,7 @@ func (p *Process) joinTogether(over *fabric.Fabric, links HookLinks, store *comm
 		}
 	}
 	together := *links.Together
-	together.Hosts = make([]int, len(together.Members)) // all are of this one
+	together.Hosts = make([]int, len(together.Members)) // all members are on this host
 	conns, err := p.joinMembers(over, together, purposeTogether)
 	if err != nil {
 		return nil, err
@@ -148,8 +150,8 @@ func (p *Process) joinTogether(over *fabric.Fabric, links HookLinks, store *comm
 	return link, nil
 }
 
-// Shares has what a link has open of a device released before the engine is closed. Titles are as of
-// what the engine adopted.
+// Shares registers a link so that its open device resources are released before the engine closes.
+// The title is as in Adopt.
 func (p *Process) Shares(title string, link any) {
 	if shared, ok := link.(comm.DeviceLink); ok && p.config.Engine != nil {
 		p.shared = append(p.shared, shared)
@@ -157,8 +159,8 @@ func (p *Process) Shares(title string, link any) {
 	}
 }
 
-// Staged says why some link of the process does not leave buckets in the memory of its engine; "" if
-// all do.
+// Staged returns why a link of the process copies buckets through host memory. Staged returns "" if
+// all links use the buckets in the engine's memory.
 func (p *Process) Staged() string {
 	for _, link := range p.shared {
 		if why := link.Staged(0); why != "" {
@@ -168,7 +170,7 @@ func (p *Process) Staged() string {
 	return ""
 }
 
-// release is what a link has open of a device, as an io.Closer.
+// release is an io.Closer for the device resources that a link holds.
 type release struct {
 	link    comm.DeviceLink
 	timeout time.Duration
@@ -177,8 +179,8 @@ type release struct {
 // Close implements io.Closer.
 func (r release) Close() error { return r.link.Release(r.timeout) }
 
-// JoinTables joins the servers of the tables that spec lists, in their order; it gives nil
-// where there are none.
+// JoinTables connects to the servers of the tables in spec, in the order of spec. JoinTables
+// returns nil if there are no tables.
 func (p *Process) JoinTables(spec *comm.LookupSpec, servers []Peer) (*sdk.Tables, error) {
 	if spec == nil {
 		return nil, nil
@@ -207,7 +209,7 @@ func (p *Process) JoinTables(spec *comm.LookupSpec, servers []Peer) (*sdk.Tables
 	return tables, nil
 }
 
-// JoinGroup joins a group over a fabric.
+// JoinGroup connects this process to a group over a fabric.
 func (p *Process) JoinGroup(fabric *fabric.Fabric, g Group, store *comm.Store, purpose string) (comm.GroupLink, error) {
 	if g.Hosts == nil {
 		g.Hosts = make([]int, len(g.Members))
@@ -229,9 +231,12 @@ func (p *Process) JoinGroup(fabric *fabric.Fabric, g Group, store *comm.Store, p
 	return group, nil
 }
 
-// across is the fabric of a group that is to span devices: it does where buckets may be left there. Where
-// another link of this process stages them, which those of other members need not do, it lends none to the group
-// either, so that all members come to the same.
+// across returns the fabric for a group that may span devices. The fabric spans devices if buckets
+// may stay in device memory.
+//
+// If another link of this process stages its buckets, across returns a fabric that stages the
+// group's buckets too. Other members may not need to stage, but all members of the group must
+// agree.
 func (p *Process) across(f *fabric.Fabric, g Group, store *comm.Store) (*fabric.Fabric, error) {
 	switch {
 	case !g.Across || store.Lent == nil:
@@ -252,7 +257,8 @@ func (p *Process) across(f *fabric.Fabric, g Group, store *comm.Store) (*fabric.
 	return f.On(device), nil
 }
 
-// Library is what reduces the buckets of the hook's groups across devices; "" where nothing does.
+// Library returns the name of the library that reduces the hook's buckets across devices, or "" if
+// none does.
 func (p *Process) Library() string {
 	for _, link := range p.shared {
 		if name := link.Library(); name != "" {
@@ -262,7 +268,8 @@ func (p *Process) Library() string {
 	return ""
 }
 
-// joinMembers connects this member of a group to those that the fabric has it need, by their positions.
+// joinMembers connects this process to the group members that the fabric requires. The result lists
+// connections by member position.
 func (p *Process) joinMembers(fabric *fabric.Fabric, g Group, purpose string) ([]*wire.Conn, error) {
 	if len(g.Hosts) != len(g.Members) {
 		return nil, fmt.Errorf("%s was given the hosts of %d members of a group of %d", p.Name(), len(g.Hosts),

@@ -1,5 +1,5 @@
-// Package process is what every role has: its assignment, its place on the data plane, and
-// the making of its parts.
+// Package process implements the common base of all roles: the assignment, the connections to other
+// processes, and the construction of parts.
 package process
 
 import (
@@ -20,27 +20,27 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Process is what every role has: its assignment, its place on the data plane
-// and its recorder.
+// Process is the common base of all roles: the assignment, the sockets on the data plane and the
+// recorder.
 type Process struct {
 	config Config
 	parts  []sdk.Part
-	before map[string]bool // goroutines that ran when it was made
+	before map[string]bool // goroutines that ran before the process was made
 	// Fabric carries the run's links.
 	Fabric *fabric.Fabric
-	// Engine owns the memory that the process's parts compute in, from OpenEngine on.
+	// Engine owns the memory that the process's parts compute in. OpenEngine sets Engine.
 	Engine engine.Engine
-	// listener is a Unix socket, for data batches and companions; the hook's links
-	// come to linkListener, which is the same one where they are Unix sockets too.
+	// listener is a Unix socket for data batches and companions. linkListener accepts the hook's
+	// links. The two are the same listener if the hook's links are Unix sockets too.
 	listener, linkListener *wire.Listener
 	Recorder               *sdk.Recorder
-	Keeper                 *checked.Keeper // of what its links exchange; nil: it keeps nothing
+	Keeper                 *checked.Keeper // keeps slices of exchanges; nil if none are kept
 	Timeout                time.Duration
-	shared                 []comm.DeviceLink // the hook's
+	shared                 []comm.DeviceLink // links of the hook
 	Events                 *Events
 
-	// owned are the goroutines of the role; they end once done is closed and
-	// the links are.
+	// Owned counts the goroutines of the role. These goroutines end once Done and the links are
+	// closed.
 	Owned sync.WaitGroup
 	Done  chan struct{}
 	ending
@@ -61,7 +61,7 @@ func New(parts []sdk.Part, c Config, events *Events) (*Process, error) {
 }
 
 func (p *Process) listen() (err error) {
-	if p.Fabric, err = fabric.Open(p.config.Transport); err != nil { // the core knows it
+	if p.Fabric, err = fabric.Open(p.config.Transport); err != nil { // the core has checked the name
 		return fmt.Errorf("the plugin of %s is older than psbench: %w; build it with the sdk of this psbench", p.Name(),
 			err)
 	}
@@ -80,9 +80,9 @@ func (p *Process) listen() (err error) {
 	return nil
 }
 
-// Close ends what the role runs, the last link first, and waits for it. After a
-// failure a part may be at work still, and the end of its links would take its
-// memory away: then all is left to the end of the process.
+// Close ends the role's work, starting with the last link, and waits for it. After a failure, a
+// part may still be working and would lose the memory that its links use. Close then does nothing,
+// and the end of the process frees everything.
 func (p *Process) Close() {
 	p.closing.Lock()
 	defer p.closing.Unlock()
@@ -92,55 +92,55 @@ func (p *Process) Close() {
 	p.ended = true
 	close(p.Done)
 	p.breakLinks()
-	_, engine := p.takeClosers() // some are left if CloseParts was not called, and its result is not needed
+	_, engine := p.takeClosers() // empty if CloseParts has run; errors do not matter here
 	for _, c := range engine {
 		_, _ = c.closeWithin(p.Timeout)
 	}
 	for _, memory := range slices.Backward(p.memory) {
-		_ = memory.Close() // as links are
+		_ = memory.Close() // errors do not matter, as with links
 	}
 	p.Owned.Wait()
 }
 
-// StopListening closes the listening sockets. Call it once all links have come.
+// StopListening closes the listening sockets. Call StopListening once all links are connected.
 func (p *Process) StopListening() {
 	_ = p.linkListener.Close()
 	_ = p.listener.Close()
 }
 
-// Address is where the process takes what comes over Unix sockets.
+// Address returns the process's address for Unix sockets.
 func (p *Process) Address() string { return p.listener.Address() }
 
-// LinkAddress is where it takes the links of the run's transport.
+// LinkAddress returns the process's address for links of the run's transport.
 func (p *Process) LinkAddress() string { return p.linkListener.Address() }
 
-// Name is the process's own, as in trainer0.
+// Name returns the process's name, such as trainer0.
 func (p *Process) Name() string { return p.config.Name }
 
 // Rank returns the rank that the process belongs to; -1 for data.
 func (p *Process) Rank() int { return p.config.Rank }
 
-// Part is the process's own part.
+// Part returns the choice of the process's own part.
 func (p *Process) Part() Choice { return p.config.Part }
 
-// Title is the process's own part, as errors name it.
+// Title returns the title of the process's part, as used in errors.
 func (p *Process) Title() string { return p.config.Part.Title() }
 
-// NewStore allocates buckets where the run's links want them. The caller owns them.
+// NewStore allocates buckets in the memory that the run's links need. The caller owns the store.
 func (p *Process) NewStore(specs []tensor.BucketSpec) (*comm.Store, error) {
 	return p.Fabric.NewStore(p.Name(), specs)
 }
 
-// Fail tells the core of a failure outside a call.
+// Fail reports to the core a failure outside a call.
 func (p *Process) Fail(err error) {
 	_ = p.Tells(err)
 	p.Events.Fail(fault.Told(p.Name(), err))
 }
 
-// Over is the error of what comes when the parts are no longer to work.
+// Over returns the error for calls that come after the parts have stopped.
 func (p *Process) Over() error { return fmt.Errorf("%s is ending", p.Name()) }
 
-// Find is the part of this plugin that choice names.
+// Find returns the part of this plugin that choice names.
 func (p *Process) Find(choice Choice) (sdk.Part, error) {
 	for _, part := range p.parts {
 		if part.Kind == choice.Kind && part.Key == choice.Key && !part.InTrainer() {
@@ -150,15 +150,17 @@ func (p *Process) Find(choice Choice) (sdk.Part, error) {
 	return sdk.Part{}, fmt.Errorf("this plugin has no %s %q", choice.Kind, choice.Key)
 }
 
-// Build makes the part that choice names, of type P, from its environment, to be closed by
-// CloseParts. Servers of tables differ from other servers in both; New tells them apart.
+// Build builds the part that choice names, which must be of type P. CloseParts closes the part.
+// Servers of tables and other servers differ in both their interface and their environment; New
+// tells them apart.
 func Build[P any](p *Process, choice Choice, env any) (P, error) {
 	var none P
 	part, err := p.Find(choice)
 	if err != nil {
 		return none, err
 	}
-	// While a part is made, others may wait for this process, but it is to blame.
+	// While the part is built, other processes may wait for this one. limit makes the error name this
+	// part and not the waiting processes.
 	done := p.limit(fmt.Sprintf("%s %s is not made", part.Kind, part.Key))
 	made, err := part.Build(choice.Settings, env)
 	done()
@@ -172,8 +174,7 @@ func Build[P any](p *Process, choice Choice, env any) (P, error) {
 	return made.(P), nil
 }
 
-// limit tells of what has not come about after the timeout, unless what it returns is called
-// before.
+// limit reports a failure after the timeout, unless the returned function is called before.
 func (p *Process) limit(what string) (done func()) {
 	late := time.AfterFunc(p.Timeout, func() {
 		p.Events.Fail(fmt.Errorf("%s: %s after %g s", p.Name(), what, p.Timeout.Seconds()))

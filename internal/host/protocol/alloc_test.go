@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ofPart is what the double of a part, in the same process, allocates for a frame that it reads and one
-// that it writes.
+// ofPart is the number of allocations that the part's double makes in this process for each frame:
+// it reads one and writes one.
 const ofPart = 2
 
 // A reduction allocates nothing.
@@ -30,7 +30,7 @@ func TestHookAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Neither do the calls of an iteration.
+// The calls of an iteration allocate nothing.
 func TestCallsAllocateNothing(t *testing.T) {
 	m, _, _ := modelOf(t, described, playModel())
 	c := criterionOf(t, playCriterion)
@@ -52,7 +52,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Of a model the double writes two gradients as well.
+	// For a model, the double also writes two gradients.
 	if n := testing.AllocsPerRun(200, iterate); n > 4*ofPart+2 {
 		t.Errorf("an iteration allocates %v times", n)
 	}

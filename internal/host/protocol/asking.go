@@ -11,26 +11,28 @@ var (
 	_ sdk.Answerer = (*Server)(nil)
 )
 
-// Answer implements sdk.Answerer, for a part that declares sdk.AnswersOwn: no other knows the call.
+// Answer implements sdk.Answerer for a part that declares sdk.AnswersOwn. Other parts do not know
+// the call.
 func (h *Hook) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return h.asking.ask(h.link, x, answer)
 }
 
-// Answer implements sdk.Answerer for a hook.
+// Answer implements sdk.Answerer for a server.
 func (s *Server) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return s.asking.ask(s.link, x, answer)
 }
 
-// asking is memory of both sides in which a part is asked what it answers: the gradients of an
-// exchange, one after the other, and the answer behind them. It grows with the buckets.
+// asking is memory that host and part share. Through that memory, the host asks the part for its
+// expected answer. asking holds the gradients of an exchange one after the other, then the answer.
+// The memory grows with the buckets.
 type asking struct{ values, rows, counts room }
 
 func newAsking() asking {
 	return asking{room{role: roleAsked}, room{role: roleAskedRows}, room{role: roleAskedCounts}}
 }
 
-// ask calls the part, which writes the answer itself or names the operation that makes it of what
-// the gradients then hold.
+// ask calls the part. The part writes the answer itself, or it names an operation, and the host
+// applies that operation to the gradients.
 func (a *asking) ask(l *link, x *sdk.Exchange, answer *tensor.Gradient) error {
 	n := len(x.Gradients)
 	shared, counts, err := a.places(l, &x.Bucket, n+1)
@@ -78,7 +80,7 @@ func (a *asking) ask(l *link, x *sdk.Exchange, answer *tensor.Gradient) error {
 		said.Arg)
 }
 
-// places are so many gradients of a bucket in the memory of both sides, and how many rows each has.
+// places returns shared memory for n gradients of a bucket, and for the number of rows of each.
 func (a *asking) places(l *link, spec *tensor.BucketSpec, n int) (shared []*tensor.Bucket, counts []int64, err error) {
 	values, err := a.values.in(l, 4*n*spec.Room())
 	if err != nil {

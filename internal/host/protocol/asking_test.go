@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// exchangeOf is the gradients of two trainers, of which the second one is asked about.
+// exchangeOf returns the gradients of two trainers. The question is about the second trainer.
 func exchangeOf(spec tensor.BucketSpec) *sdk.Exchange {
 	x := &sdk.Exchange{Batch: 4, Bucket: spec, Rank: 1, Partners: []int{1}}
 	for rank := range 2 {
@@ -29,14 +29,15 @@ func exchangeOf(spec tensor.BucketSpec) *sdk.Exchange {
 	return x
 }
 
-// A part sees the gradients of all, may change them, and gives the answer or names what makes it.
+// A part sees all trainers' gradients and may change them. The part writes the answer, or names the
+// operation that computes it.
 func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 	dense, sparse := bucketsOf(3)[0], bucketsOf(3)[1]
 	for name, c := range map[string]struct {
 		spec   tensor.BucketSpec
 		does   func(values []float32, rows []int32, counts []int64) wire.Op
 		server bool
-		want   string // the answer, or the error
+		want   string // the answer or the error
 	}{
 		"an average": {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opAverage },
 			want: "[] [1.5 1.5 1.5]"},
@@ -105,7 +106,7 @@ func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 					}
 					asked = s
 				}
-				for range 2 { // the second time in the same memory
+				for range 2 { // the second time reuses the memory
 					x := exchangeOf(c.spec)
 					if c.server {
 						x.Server = func(pushed []*tensor.Gradient, answer *tensor.Gradient) error {

@@ -11,16 +11,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// criterion stands for a criterion in a companion. It copies outputs, targets and gradients to memory of
-// both sides, which grows with the batches.
+// criterion represents a criterion in a companion. criterion copies outputs, targets and gradients
+// to memory that both processes share. The shared memory grows with the batches.
 type criterion struct {
 	link             *link
 	output, gradient room
-	targets, floats  room // classes, or numbers
+	targets, floats  room // class targets and numeric targets
 }
 
-// NewCriterion joins a companion with a criterion. It measures the median round trip of a no-op
-// call.
+// NewCriterion connects to a companion with a criterion and measures the median round trip of a
+// no-op call.
 func NewCriterion(p *process.Process, peer process.Peer) (c sdk.Criterion, tripNS int64, err error) {
 	l, err := dial(p, peer, kind{})
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (float64, err
 	return c.loss(output, &c.targets, tensor.Int64Bytes(targets), wire.Header{Rows: int32(len(targets))}) // #nosec G115 -- of a batch
 }
 
-// ForwardFloats implements sdk.FloatCriterion, whether the part takes numbers or not.
+// ForwardFloats implements sdk.FloatCriterion, whether or not the part takes numbers.
 func (c *criterion) ForwardFloats(output tensor.Tensor, targets []float32) (float64, error) {
 	if len(output.Shape) == 0 || output.Shape[0] < 1 || len(targets)%output.Shape[0] != 0 {
 		return 0, fmt.Errorf("%d numbers as targets do not cut into the rows of an output of shape %v", len(targets),
@@ -47,7 +47,8 @@ func (c *criterion) ForwardFloats(output tensor.Tensor, targets []float32) (floa
 	})
 }
 
-// loss calls for the loss of an output. The caller has put the targets that h describes into their room.
+// loss asks the part for the loss of an output. loss copies the targets, which h describes, to the
+// memory of their room.
 func (c *criterion) loss(output tensor.Tensor, to *room, targets []byte, h wire.Header) (float64, error) {
 	if err := layout.CheckOutput(output); err != nil {
 		return 0, err
@@ -58,7 +59,7 @@ func (c *criterion) loss(output tensor.Tensor, to *room, targets []byte, h wire.
 	if err := to.put(c.link, targets); err != nil {
 		return 0, err
 	}
-	if _, err := c.gradient.in(c.link, 4*len(output.Data)); err != nil { // so that it is announced
+	if _, err := c.gradient.in(c.link, 4*len(output.Data)); err != nil { // announces the gradient's memory to the part
 		return 0, err
 	}
 	h.Op, h.Arg, h.Arg2 = opLoss, int64(output.Shape[0]), int64(output.Shape[1])

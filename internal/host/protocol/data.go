@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Data stands for data in a companion. The companion loads all samples into memory of both sides, and
-// Data copies them once. Close ends the link and releases the memory; Origin needs the link.
+// Data represents data in a companion. The companion loads all samples into shared memory, and Data
+// copies them once. Close ends the link and releases the memory. Origin needs the link.
 type Data struct {
 	link   *link
 	limits room
@@ -20,14 +20,14 @@ type Data struct {
 
 var _ sdk.FittedData = (*Data)(nil)
 
-// The lists that data has loaded: those that it trains on, and those that are held out.
+// The two lists that data loads: training samples and held-out samples.
 const (
 	loadedTraining = iota
 	loadedHeldOut
 	loadedLists
 )
 
-// NewData joins a companion with data. It measures the median round trip of a no-op call.
+// NewData connects to a companion with data and measures the median round trip of a no-op call.
 func NewData(p *process.Process, peer process.Peer) (d *Data, tripNS int64, err error) {
 	d = &Data{limits: room{role: roleLimits}}
 	announces := map[role]int{roleLoadedFloatTargets: loadedLists}
@@ -76,7 +76,7 @@ func (d *Data) Load() (*sdk.Samples, error) {
 	return samples, nil
 }
 
-// loaded copies the samples that the part has announced, whose targets have a width.
+// loaded copies the samples that the part has announced. width is the target width.
 func (d *Data) loaded(list int32, width int) *sdk.Samples {
 	s := &sdk.Samples{Origin: func(sample, position int) string { return d.origin(list, sample, position) }}
 	for r, to := range map[role]*[]int64{roleLoadedIndices: &s.Indices, roleLoadedOffsets: &s.Offsets,
@@ -91,7 +91,7 @@ func (d *Data) loaded(list int32, width int) *sdk.Samples {
 	return s
 }
 
-// copied is a copy of memory, aligned for any element; nil of nothing.
+// copied returns a copy of memory that is aligned for any element type; nil for empty memory.
 func copied(memory []byte) []byte {
 	if len(memory) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func copied(memory []byte) []byte {
 	return all[:len(memory)]
 }
 
-// origin asks the part where a value came from; "" if it does not say.
+// origin asks the part where a value came from. origin returns "" if the part does not say.
 func (d *Data) origin(list int32, sample, position int) string {
 	h, err := d.link.call(&wire.Header{Op: opOrigin, Arg: int64(sample), Arg2: int64(position), Bucket: list})
 	if err != nil || h.Payload == 0 {
@@ -111,11 +111,11 @@ func (d *Data) origin(list int32, sample, position int) string {
 	return string(d.link.text)
 }
 
-// Close ends the link, and gives back what the part has loaded.
+// Close ends the link and releases the samples that the part has loaded.
 func (d *Data) Close() error {
 	err := d.link.Close()
 	for _, s := range d.link.segments {
-		_ = s.Close() // which the process would do at its end
+		_ = s.Close() // otherwise the end of the process would release it
 	}
 	return err
 }

@@ -6,35 +6,35 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// debt is something that the part owes once it was asked for it.
+// debt is a frame that the part owes once the host has asked for it.
 type debt struct {
-	due   time.Time // zero: nothing is owed
+	due   time.Time // zero if nothing is owed
 	asked wire.Header
 }
 
-// owes adds something that the part may owe.
+// owes registers a frame that the part may owe.
 func (l *link) owes(d *debt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.debts = append(l.debts, d)
 }
 
-// expect says that the part owes the answer to a frame from now on; mu is held.
+// expect records that the part owes the answer to a frame from now on. The caller holds mu.
 func (l *link) expect(d *debt, asked *wire.Header) {
 	d.asked, d.due = *asked, time.Now().Add(l.process.Timeout)
 	if l.armed.IsZero() {
 		l.arm(d.due)
-	} // else something has been owed for longer
+	} // otherwise an older debt has set the deadline
 }
 
-// owed says that something is owed.
+// owed reports whether the part owes any frame.
 func (l *link) owed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.armed.IsZero()
 }
 
-// came says that the part has paid; mu is held.
+// came records that the owed frame has arrived. The caller holds mu.
 func (l *link) came(d *debt) {
 	due := d.due
 	d.due = time.Time{}
@@ -47,14 +47,14 @@ func (l *link) came(d *debt) {
 	}
 }
 
-// arm sets the deadline: of reads, and of sends too, for the reader itself sends to a part that may not
-// read; mu is held.
+// arm sets the deadline of reads and sends. Sends need a deadline too, because the reader itself
+// sends, and the part may not be reading. The caller holds mu.
 func (l *link) arm(due time.Time) {
 	l.armed = due
-	_ = l.conn.SetDeadline(due) // fails only once closed, and then reads fail too
+	_ = l.conn.SetDeadline(due) // fails only if the connection is closed; reads then fail too
 }
 
-// oldest is what has been owed for longest; mu is held.
+// oldest returns the debt with the earliest deadline. The caller holds mu.
 func (l *link) oldest() (oldest *debt) {
 	for _, d := range l.debts {
 		if !d.due.IsZero() && (oldest == nil || d.due.Before(oldest.due)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// lasting is a group whose averages last for some time.
+// lasting is a group whose averages take some time.
 type lasting struct {
 	links
 	lasts func() time.Duration
@@ -32,7 +32,7 @@ func (l *lasting) Average(batch int64, b *tensor.Bucket) *comm.Future {
 	return p.Future()
 }
 
-// askTwice asks for two averages of each bucket.
+// askTwice requests two averages of each bucket.
 func askTwice(p *protocoltest.Part, f wire.Header) error {
 	ask := wire.Header{Op: opAverage, Batch: f.Batch, Bucket: f.Bucket}
 	if f.Op == opEnded {
@@ -41,7 +41,7 @@ func askTwice(p *protocoltest.Part, f wire.Header) error {
 	return p.Send(ask)
 }
 
-// However buckets are waited for, by one or several and in any order, each reduction ends.
+// Each reduction ends, whether one or several goroutines wait for the buckets, in any order.
 func TestWaitersInAnyOrder(t *testing.T) {
 	folder := t.TempDir()
 	const buckets = 4
@@ -76,8 +76,9 @@ func TestWaitersInAnyOrder(t *testing.T) {
 	}
 }
 
-// Who reads while it waits for a bucket, and then waits for its long operation, keeps no other bucket
-// from its own, and learns in the end that the part has failed meanwhile.
+// A waiter may read the link for one bucket and then wait for that bucket's long operation.
+// Meanwhile, the operations of other buckets still start. At the end, the waiter learns that the
+// part has failed meanwhile.
 func TestWaitingForOneBucketLeavesTheLinkFree(t *testing.T) {
 	folder := t.TempDir()
 	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", late), folder, bucketsOf(8, 8),
@@ -95,7 +96,7 @@ func TestWaitingForOneBucketLeavesTheLinkFree(t *testing.T) {
 		case driven:
 			close(second)
 			return 0
-		case h.driven == nil: // the reader was at it
+		case h.driven == nil: // the link's reader was reading
 			return 0
 		}
 		driven = true

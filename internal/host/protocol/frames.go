@@ -1,5 +1,5 @@
-// Package protocol is the host's side of docs/protocol.md: hooks, criteria, models, servers and
-// data in a companion that is not psbench's own, which frames call.
+// Package protocol is the host's side of docs/protocol.md. The host calls hooks, criteria, models,
+// servers and data in companions that are not psbench processes, by frames.
 package protocol
 
 import (
@@ -18,7 +18,7 @@ const (
 	opExpect
 )
 
-// Those of hooks.
+// Operations of hooks.
 const (
 	opReduce wire.Op = 0x68 + iota
 	opPushPull
@@ -32,13 +32,13 @@ const (
 	opReduced
 )
 
-// Those of criteria.
+// Operations of criteria.
 const (
 	opLoss wire.Op = 0x78 + iota
 	opLossGradient
 )
 
-// Those of models.
+// Operations of models.
 const (
 	opBind wire.Op = 0x80 + iota
 	opInitialize
@@ -50,7 +50,7 @@ const (
 	opStep
 )
 
-// Those of servers.
+// Operations of servers.
 const (
 	opReceive wire.Op = 0x90 + iota
 	opReceived
@@ -58,7 +58,7 @@ const (
 	opAnswered
 )
 
-// Those of data.
+// Operations of data.
 const (
 	opLoad wire.Op = 0x98 + iota
 	opOrigin
@@ -66,12 +66,12 @@ const (
 
 // Flags of frames.
 const (
-	flagReadOnly     = 1    // of a segment
-	flagDefaultGroup = 1    // of a collective
-	flagLast         = 0x80 // of an operation, after which its bucket is reduced
+	flagReadOnly     = 1    // segment: the part may only read it
+	flagDefaultGroup = 1    // collective: use the default group
+	flagLast         = 0x80 // operation: the bucket's last one, after which the bucket is reduced
 )
 
-// maxText is how long the text of a frame may be, in bytes.
+// maxText is the maximum length of a frame's text in bytes.
 const maxText = 1 << 16
 
 var names = map[wire.Op]string{
@@ -87,7 +87,7 @@ var names = map[wire.Op]string{
 	opLoad: "load", opOrigin: "origin",
 }
 
-// nameOf is what docs/protocol.md calls an operation.
+// nameOf returns the name of an operation in docs/protocol.md.
 func nameOf(op wire.Op) string {
 	if name, ok := names[op]; ok {
 		return name
@@ -95,12 +95,12 @@ func nameOf(op wire.Op) string {
 	return fmt.Sprintf("operation %#x", uint8(op))
 }
 
-// ofBucket says that frames of an operation are about a batch and a bucket.
+// ofBucket reports whether frames of this operation name a batch and a bucket.
 func ofBucket(op wire.Op) bool {
 	return op == opExpect || op >= opReduce && op <= opReduced || op >= opReceive && op <= opAnswered
 }
 
-// describe names a frame in errors.
+// describe names a frame for errors.
 func describe(h *wire.Header) string {
 	if ofBucket(h.Op) {
 		return fmt.Sprintf("%s of batch %d, bucket %d", nameOf(h.Op), h.Batch, h.Bucket)

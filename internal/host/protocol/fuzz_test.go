@@ -12,11 +12,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// most is how much memory a fuzzed part may ask for, in bytes.
+// most is the maximum memory, in bytes, that a fuzzed part may request.
 const most = 1 << 16
 
-// FuzzHookFrames has a part with a bucket send any frame: it is carried out, or it is the part's
-// fault.
+// FuzzHookFrames lets a part with one bucket send any frame. The host executes the frame or blames
+// the part.
 func FuzzHookFrames(f *testing.F) {
 	for _, x := range exchanges {
 		f.Add(uint8(x.h.Op), x.h.Flags, x.h.Batch, x.h.Bucket, x.h.Rows, x.h.Arg, x.h.Arg2)
@@ -32,7 +32,7 @@ func FuzzHookFrames(f *testing.F) {
 			return
 		}
 		for _, b := range store.Buckets {
-			h.Reduce(at(4), b) // an error if it is in flight
+			h.Reduce(at(4), b) // fails if the bucket is in flight
 		}
 		err := h.link.handle(&wire.Header{Op: wire.Op(op), Flags: flags, Batch: batch, Bucket: bucket, Rows: rows,
 			Arg: arg, Arg2: arg2})
@@ -42,7 +42,8 @@ func FuzzHookFrames(f *testing.F) {
 	})
 }
 
-// FuzzAnnouncements has a part announce any tensor: what of it can be seen lies in its segment.
+// FuzzAnnouncements lets a part announce any tensor. The visible part of the tensor must lie in its
+// segment.
 func FuzzAnnouncements(f *testing.F) {
 	for _, offset := range []int64{0, 4, -4, 2, 4092, 4096, math.MinInt64} {
 		for _, n := range []int64{0, 1, 1024, -1, math.MaxInt64, math.MaxInt64 / 4} {

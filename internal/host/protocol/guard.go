@@ -8,18 +8,19 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// lineBytes is the size of a cache line. Parameters, pushes and buckets begin on one, so the rest of their last line
-// is unused.
+// lineBytes is the size of a cache line. Parameters, pushes and buckets start on a cache line, so
+// the rest of their last line is unused.
 const lineBytes = 64
 
-// canary is what the host leaves behind the tensors that it lays out, in memory that nothing else takes. A part
-// that writes past the end of a tensor damages it.
+// canary is the pattern that the host writes behind its tensors, in memory that nothing else uses.
+// A part that writes past the end of a tensor damages the canary.
 var canary = bytes.Repeat([]byte{0xa5}, lineBytes)
 
-// toLine is how many bytes are left of the last line of a tensor that begins on one.
+// toLine returns the number of unused bytes in the last cache line of a tensor that starts on one.
 func toLine(memory []byte) int { return -len(memory) & (lineBytes - 1) }
 
-// guard puts a canary of so many bytes, at most a line, behind a tensor that ends at a byte of a segment.
+// guard writes a canary of size bytes, at most one cache line, behind a tensor. end is the offset
+// in the segment at which the tensor ends.
 func (l *link) guard(at place, number int32, end int64, size int) {
 	segment := l.numbered(number).Bytes()
 	behind := segment[end:min(end+int64(size), int64(len(segment)))]
@@ -29,7 +30,7 @@ func (l *link) guard(at place, number int32, end int64, size int) {
 	l.mu.Unlock()
 }
 
-// guardBuckets guards what is behind the buckets in which gradients lie one after the other.
+// guardBuckets writes a canary behind each bucket of a store.
 func (l *link) guardBuckets(store *comm.Store) error {
 	for i, b := range store.Buckets {
 		values := tensor.Float32Bytes(b.Gradient.Values[:cap(b.Gradient.Values)])
@@ -45,7 +46,7 @@ func (l *link) guardBuckets(store *comm.Store) error {
 	return nil
 }
 
-// intact says whether nothing was written behind a tensor of the host.
+// intact reports whether the canary behind a tensor of the host is undamaged.
 func (l *link) intact(r role, index int32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +54,8 @@ func (l *link) intact(r role, index int32) bool {
 	return bytes.Equal(behind, canary[:len(behind)])
 }
 
-// allIntact says behind which tensor of the host the part has written, if behind any.
+// allIntact returns an error that names a host tensor behind which the part has written, if there
+// is one.
 func (l *link) allIntact() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

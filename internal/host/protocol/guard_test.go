@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// past writes a number right behind a tensor of the host, whose segment goes on there.
+// past writes a number directly behind a tensor of the host, within the same segment.
 func past(p *protocoltest.Part, r role, index int32) {
 	at := p.Of(uint8(r), index)
 	at = at[:len(at)+4]

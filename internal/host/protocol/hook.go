@@ -13,60 +13,63 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Hook stands for a hook in a companion. Each bucket to reduce goes to the part. The part requests
-// operations on the bucket, one after the other. The goroutine that reads the link starts them on the
-// rank's links. A goroutine of the hook waits for the operations in the order of their start. It
-// reports each end to the part and, after the last one, to the waiter for the bucket.
+// Hook represents a hook in a companion. Hook hands each bucket to the part. The part requests
+// operations on the bucket, one after the other. The goroutine that reads the link starts these
+// operations on the rank's links. Another goroutine waits for the operations in the order of their
+// start. The waiting goroutine reports the end of each operation to the part. After the last
+// operation, the goroutine completes the bucket's future.
 //
-// A waiter for a bucket that the part still works on reads the link itself, unless the reader does.
-// Then it also waits for that bucket's operation: handing the operation to another goroutine may take
-// longer than the operation.
+// A goroutine that waits for a bucket may read the link itself while the part has the bucket,
+// unless the reader is reading. The same goroutine then also waits for that bucket's operation.
+// Handing the operation to another goroutine may take longer than the operation.
 //
-// Members of a group must start the same operations in the same order, but a part with several
-// operations per bucket requests them at its own speed. So a bucket's collectives begin once all
-// earlier buckets have begun their last operation: this fixes the order by bucket. Pushes to a
+// Members of a group must start the same operations in the same order. However, a part with several
+// operations per bucket requests them at its own speed. So a bucket's collectives begin only after
+// all earlier buckets have begun their last operation: this fixes the order by bucket. Pushes to a
 // server need no order.
 type Hook struct {
 	link       *link
 	links      sdk.Links
 	reductions []*reduction    // by bucket
-	line       []*reduction    // in the order in which they were given to the part; the link's mu guards it
-	driven     *reduction      // whose waiter reads; the link's reading guards it
-	kept       bool            // and waits for its operation, which is not in started; likewise
-	started    chan *reduction // whose operation is under way; has room for all
-	waiting    sync.WaitGroup  // the goroutine that waits for those
+	line       []*reduction    // in the order of handing to the part; guarded by the link's mu
+	driven     *reduction      // its waiter is reading the link; guarded by the link's reading
+	kept       bool            // that waiter also waits for the operation, which is not in started; same guard
+	started    chan *reduction // reductions with a running operation; has room for all
+	waiting    sync.WaitGroup  // the goroutine that waits for the operations in started
 	asking     asking
-	beside     *sdk.Series // how long the part has buckets before it asks for an operation
+	beside     *sdk.Series // time the part has buckets before it requests an operation
 }
 
 var _ sdk.Hook = (*Hook)(nil)
 
-// reduction is the reductions of a bucket, one after the other. The link's mu guards state and
-// debt; the rest belongs to the goroutine that works with the bucket.
+// reduction is the state of one bucket's reductions, which run one after the other. The link's mu
+// guards state and debt. All other fields belong to the goroutine that currently works on the
+// bucket.
 type reduction struct {
-	debt    // what the part does next
+	debt    // the part's next frame about the bucket
 	state   state
-	stored  *tensor.Bucket // with the memory that the part sees
+	stored  *tensor.Bucket // bucket in the memory that the part sees
 	promise *comm.Promise
 	batch   int64
-	sinceNS int64        // when the trainer handed the bucket over; 0 once the part has asked for an operation
-	asked   wire.Header  // the operation that waits for its turn or is under way
-	held    bool         // it waits
-	ending  *comm.Future // its end
+	sinceNS int64        // when the trainer handed the bucket over; 0 after the part's first request
+	asked   wire.Header  // the operation that is waiting or running
+	held    bool         // the operation is waiting for its turn
+	ending  *comm.Future // the operation's future
 }
 
-// state says who is at work with a bucket.
+// state is the current owner of a bucket: the trainer, the part or the links.
 type state int
 
 const (
 	withTrainer state = iota
 	withPart
-	withLinks // an operation is under way
+	withLinks // an operation is running
 )
 
-// NewHook joins a companion with a hook, which is to reduce the buckets of store: they lie in a
-// segment. It measures the median round trip of a no-op call. Join comes next; what it joins is to
-// be closed before the hook, so it is owned later.
+// NewHook connects to a companion with a hook and measures the median round trip of a no-op call.
+// The hook will reduce the buckets of store, which must lie in a segment. Call Join next. The links
+// that Join gets must be closed before the hook, so the process must own these links later than the
+// hook.
 func NewHook(p *process.Process, peer process.Peer, store *comm.Store) (h *Hook, tripNS int64, err error) {
 	if store.Segment == nil {
 		return nil, 0, fmt.Errorf("the buckets of %s are not in memory that can be passed to %s", p.Name(), peer.Name)
@@ -115,7 +118,7 @@ func (h *Hook) showBuckets(store *comm.Store) error {
 	return nil
 }
 
-// Join gives the hook the rank's links, before it reduces anything.
+// Join gives the hook the rank's links. Call Join before any Reduce.
 func (h *Hook) Join(links sdk.Links) {
 	h.links = links
 	h.waiting.Go(h.waitForEnds)
@@ -141,8 +144,9 @@ func (h *Hook) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return r.promise.Future()
 }
 
-// drive runs on the goroutine of a waiter for a bucket. It reads the link while the part has the bucket,
-// unless another goroutine reads already. Then it waits for the operation that the part requested.
+// drive runs on the goroutine that waits for a bucket. While the part has the bucket, drive reads
+// the link, unless another goroutine already reads. Then drive waits for the operation that the
+// part requested.
 func (h *Hook) drive(r *reduction) {
 	l := h.link
 	for more := true; more && h.isWithPart(r) && l.reading.TryLock(); {
@@ -165,7 +169,7 @@ func (h *Hook) isWithPart(r *reduction) bool {
 	return r.state == withPart
 }
 
-// give hands a bucket to the part by a frame, to which batch, bucket and rows are added.
+// give hands a bucket to the part with frame f. give fills in the frame's batch, bucket and rows.
 func (h *Hook) give(r *reduction, f *wire.Header) {
 	b, l := r.stored, h.link
 	b.ShowRows(b.Gradient.Rows)
@@ -181,10 +185,10 @@ func (h *Hook) give(r *reduction, f *wire.Header) {
 		r.promise.Complete(err)
 		return
 	}
-	l.post(f) // where it cannot be sent the reader ends, and with it the reduction
+	l.post(f) // if sending fails, the reader ends and fails the reduction
 }
 
-// of is the reduction of a bucket; nil where there is none.
+// of returns the reduction of a bucket, or nil for an unknown bucket.
 func (h *Hook) of(bucket int32) *reduction {
 	if bucket < 0 || int(bucket) >= len(h.reductions) {
 		return nil
@@ -192,7 +196,7 @@ func (h *Hook) of(bucket int32) *reduction {
 	return h.reductions[bucket]
 }
 
-// take takes a bucket back from the part, to start what it asks for.
+// take takes a bucket back from the part and starts the operation that the part requests.
 func (h *Hook) take(f *wire.Header) error {
 	if f.Op < opPushPull || f.Op > opReduced || f.Op == opEnded {
 		return h.link.unasked(f)
@@ -231,8 +235,8 @@ func (h *Hook) take(f *wire.Header) error {
 	return h.startHeld()
 }
 
-// stamp records how long the part had a bucket before it asked for something: an operation, which may be held
-// then, or the end.
+// stamp records how long the part had a bucket before its first request. The request is an
+// operation, which may then have to wait, or the end of the reduction.
 func (h *Hook) stamp(r *reduction) {
 	if r.sinceNS != 0 {
 		h.beside.Record(sdk.Key{A: r.batch, B: int64(r.stored.Index)}, r.sinceNS, comm.Now())
@@ -240,7 +244,8 @@ func (h *Hook) stamp(r *reduction) {
 	}
 }
 
-// startHeld starts what waits at the head of the line, and after what ends the line there.
+// startHeld starts the waiting operation at the head of the line. If that operation is its bucket's
+// last one, the next bucket follows.
 func (h *Hook) startHeld() error {
 	for r := h.first(); r != nil && r.held; r = h.first() {
 		r.held = false
@@ -251,7 +256,7 @@ func (h *Hook) startHeld() error {
 	return nil
 }
 
-// first is the reduction at the head of the line; nil where there is none.
+// first returns the reduction at the head of the line, or nil if the line is empty.
 func (h *Hook) first() *reduction {
 	h.link.mu.Lock()
 	defer h.link.mu.Unlock()
@@ -261,7 +266,7 @@ func (h *Hook) first() *reduction {
 	return h.line[0]
 }
 
-// leave takes a reduction out of the line: it starts no operation any more.
+// leave removes a reduction from the line. The reduction starts no more operations.
 func (h *Hook) leave(r *reduction) {
 	h.link.mu.Lock()
 	defer h.link.mu.Unlock()
@@ -269,7 +274,7 @@ func (h *Hook) leave(r *reduction) {
 	h.line = slices.Delete(h.line, at, at+1)
 }
 
-// takeBack notes that the part is no longer at work with a bucket.
+// takeBack records that the part no longer works on a bucket.
 func (h *Hook) takeBack(r *reduction, f *wire.Header) error {
 	h.link.mu.Lock()
 	defer h.link.mu.Unlock()
@@ -294,15 +299,15 @@ func (h *Hook) done(r *reduction, err error) {
 	r.promise.Complete(err)
 }
 
-// ended fails all reductions in flight. Waiters for an operation also get the operation's own end, which
-// changes nothing.
+// ended fails all reductions in flight. A goroutine that waits for an operation may complete the
+// reduction again; that has no effect.
 func (h *Hook) ended(err error) {
 	for _, r := range h.reductions {
 		r.promise.Complete(err)
 	}
 }
 
-// Close ends the link and waits until no goroutine works with its buckets.
+// Close ends the link and waits until no goroutine works on its buckets.
 func (h *Hook) Close() error {
 	err := h.link.Close()
 	h.waiting.Wait()

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// bucketsOf are dense buckets and a sparse one, which comes last.
+// bucketsOf returns dense buckets of these sizes, followed by one sparse bucket.
 func bucketsOf(dense ...int) (specs []tensor.BucketSpec) {
 	for i, n := range dense {
 		specs = append(specs,
@@ -29,7 +29,7 @@ func bucketsOf(dense ...int) (specs []tensor.BucketSpec) {
 	})
 }
 
-// hookOf joins the hook that take plays, with its own buckets.
+// hookOf connects to a test double with its own buckets; take plays the hook.
 func hookOf(t testing.TB, p *process.Process, folder string, specs []tensor.BucketSpec,
 	take takes) (*Hook, *comm.Store) {
 	t.Helper()
@@ -51,7 +51,7 @@ type at int64
 func (s at) Batch() int64           { return int64(s) }
 func (s at) Key(bucket int) sdk.Key { return sdk.Key{A: int64(s), B: int64(bucket)} }
 
-// links are links whose operations note what they were, and end with err.
+// links are links that record their operations and end them with err.
 type links struct {
 	mu    sync.Mutex
 	noted []string
@@ -91,7 +91,7 @@ func (l *links) Barrier() error { return nil }
 func (l *links) Size() int      { return 2 }
 func (l *links) Position() int  { return 0 }
 
-// Every operation that a part can ask for runs on the link that it names.
+// Every operation that a part can request runs on the link that the frame names.
 func TestHookOperations(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked wire.Header
@@ -140,18 +140,19 @@ func TestHookOperations(t *testing.T) {
 	}
 }
 
-// asks are the operations on a bucket of TestHooksOverLinks, one after the other; the last one ends the
-// reduction if it has the flag, and else the part says so.
+// asks lists the operations on each bucket of TestHooksOverLinks, in order. A last operation with
+// flagLast ends the reduction. Without flagLast, the part sends opReduced.
 var asks = [][]wire.Header{
 	{{Op: opAllReduce}, {Op: opBroadcast, Arg: 1}, {Op: opAverage, Flags: flagLast}},
 	{{Op: opAverage, Flags: flagLast}},
 	{{Op: opReduceScatter}, {Op: opAllGather}},
-	{}, // reduced, with no operation
-	{{Op: opAllReduce}, {Op: opAllReduce, Flags: flagLast}}, // the sparse one
+	{}, // reduced without any operation
+	{{Op: opAllReduce}, {Op: opAllReduce, Flags: flagLast}}, // the sparse bucket
 }
 
-// Two ranks whose parts are fast and slow in turn reduce several buckets at once, by several operations
-// each, over real links: in the same order, with what the operations leave.
+// Two ranks reduce several buckets at once over real links, with several operations per bucket. The
+// ranks' parts are fast and slow in turn. Both ranks must run the operations in the same order and
+// get the right results.
 func TestHooksOverLinks(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {
 		t.Run(transport, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestHooksOverLinks(t *testing.T) {
 	}
 }
 
-// playHook asks for what asks has, after a time that depends on the seed.
+// playHook requests the operations in asks, each after a random delay that depends on the seed.
 func playHook(seed uint64) takes {
 	next := map[int32]int{}
 	random := rand.New(rand.NewPCG(seed, 0)) // #nosec G404 -- a test
@@ -205,8 +206,8 @@ func playHook(seed uint64) takes {
 	}
 }
 
-// reduceAll runs batches in which rank holds rank+1 in every element of dense buckets, and the rows
-// rank and 9.
+// reduceAll reduces some batches. Dense buckets hold rank+1 in every element; sparse buckets have
+// the rows rank and 9.
 func reduceAll(h *Hook, store *comm.Store, rank int) error {
 	var futures []*comm.Future
 	random := rand.New(rand.NewPCG(uint64(rank), 1)) // #nosec G404 -- a test
@@ -221,7 +222,7 @@ func reduceAll(h *Hook, store *comm.Store, rank int) error {
 			for i := range b.Gradient.Values {
 				b.Gradient.Values[i] = float32(rank + 1)
 			}
-			time.Sleep(time.Duration(random.IntN(1000)) * time.Microsecond) // as a backward pass does
+			time.Sleep(time.Duration(random.IntN(1000)) * time.Microsecond) // like the time between gradients in a backward pass
 			futures = append(futures, h.Reduce(at(batch), b))
 		}
 		for _, f := range futures {
@@ -230,7 +231,7 @@ func reduceAll(h *Hook, store *comm.Store, rank int) error {
 			}
 		}
 		futures = futures[:0]
-		// The first element is one more than the others, on each rank.
+		// On each rank, the first element is one more than the others.
 		for i, want := range [][2]float32{{5, 3}, {2.5, 1.5}, {5, 3}, {float32(rank + 2), float32(rank + 1)}} {
 			if got := store.Buckets[i].Gradient.Values; got[0] != want[0] || got[len(got)-1] != want[1] {
 				return fmt.Errorf("batch %d, bucket %d: it holds %v and %v at its ends, want %v", batch, i, got[0],
@@ -245,7 +246,7 @@ func reduceAll(h *Hook, store *comm.Store, rank int) error {
 	return nil
 }
 
-// still is a group whose operations are done at once, and allocate nothing.
+// still is a group whose operations complete at once and allocate nothing.
 type still struct {
 	links
 	done *comm.Future
@@ -253,14 +254,15 @@ type still struct {
 
 func (s *still) Average(int64, *tensor.Bucket) *comm.Future { return s.done }
 
-// askAverage changes the ends of each bucket and asks for its average.
+// askAverage changes the first and last element of each bucket and requests the average.
 func askAverage(p *protocoltest.Part, f wire.Header) error {
 	values := p.Floats(uint8(roleBucket), f.Bucket)
 	values[0], values[7] = values[0]+1, values[7]+1
 	return p.Send(wire.Header{Op: opAverage, Flags: flagLast, Batch: f.Batch, Bucket: f.Bucket})
 }
 
-// BenchmarkReduce is what a hook of a 25 MiB bucket costs beside its operation.
+// BenchmarkReduce measures the overhead of a hook with one 25 MiB bucket, without the operation
+// itself.
 func BenchmarkReduce(b *testing.B) {
 	folder := b.TempDir()
 	h, store := hookOf(b, newHost(b, folder, "trainer0", "unix", late), folder, bucketsOf(25<<18), askAverage)

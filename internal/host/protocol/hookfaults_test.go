@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What a part must not do ends its reductions with one sentence that names it.
+// If a part breaks the protocol, its reductions end with one sentence that names the part.
 func TestHookRefusesLies(t *testing.T) {
 	send := func(frames ...wire.Header) func(p *protocoltest.Part, f wire.Header) error {
 		return func(p *protocoltest.Part, f wire.Header) error {
@@ -34,7 +34,7 @@ func TestHookRefusesLies(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		does func(p *protocoltest.Part, f wire.Header) error
-		err  error // of the operation
+		err  error // error of the operation
 		want string
 	}{
 		"a bucket too far": {does: send(wire.Header{Op: opAverage, Bucket: 2}),
@@ -94,7 +94,7 @@ func TestHookRefusesLies(t *testing.T) {
 					return c.does(p, f)
 				})
 			group := &links{err: c.err}
-			if name == "twice" { // its operation never ends
+			if name == "twice" { // the operation of this part never ends
 				h.Join(sdk.Links{Group: &endless{group, comm.NewPromise(nil)}})
 			} else {
 				h.Join(sdk.Links{Group: group})
@@ -110,8 +110,8 @@ func TestHookRefusesLies(t *testing.T) {
 	}
 }
 
-// An operation that fails ends the reductions of all buckets: those that wait for their turn behind it,
-// and those that come later. The core is told of the part once, by who waits.
+// If an operation fails, the reductions of all buckets end: those that wait for their turn, and
+// those that come later. Only the waiter reports the part to the core, and only once.
 func TestHookWhoseOperationFails(t *testing.T) {
 	folder := t.TempDir()
 	host := newHost(t, folder, "trainer0", "unix", late)
@@ -141,7 +141,7 @@ func TestHookWhoseOperationFails(t *testing.T) {
 	}
 }
 
-// endless is a group whose reduce-scatter is under way until the test ends it.
+// endless is a group whose reduce-scatter runs until the test ends it.
 type endless struct {
 	*links
 	promise *comm.Promise
@@ -153,7 +153,7 @@ func (e *endless) ReduceScatter(int64, *tensor.Bucket) *comm.Future {
 	return e.promise.Future()
 }
 
-// Rows beyond the capacity of a bucket, or that are none, are the part's fault.
+// If a part sends too many rows for a bucket, or invalid rows, the error blames the part.
 func TestHookRefusesRows(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows  int32
@@ -182,8 +182,8 @@ func TestHookRefusesRows(t *testing.T) {
 	}
 }
 
-// A part that does not answer is named once the timeout has passed, and one that is late with nothing
-// is left alone.
+// A part that does not answer within the timeout is named in the error. A part that owes no answer
+// may take longer.
 func TestHookThatHangs(t *testing.T) {
 	folder := t.TempDir()
 	h, store := hookOf(t, newHost(t, folder, "trainer0", "unix", time.Second), folder, bucketsOf(8),

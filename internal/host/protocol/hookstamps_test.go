@@ -11,8 +11,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The host stamps how long a part has a bucket before it asks for its first operation, or says that there is
-// none. What the part does after that, and how long an operation is held, is not in it.
+// The host records how long a part has a bucket before its first request: an operation, or the end.
+// The recorded time excludes the part's later work and the time that an operation waits for its
+// turn.
 func TestHookIsStamped(t *testing.T) {
 	const nap = 3 * time.Millisecond
 	folder := t.TempDir()

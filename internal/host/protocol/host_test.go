@@ -12,7 +12,7 @@ import (
 
 var secret = bytes.Repeat([]byte{7}, wire.SecretSize)
 
-// newHost makes the process of a trainer, in a folder that it shares with others.
+// newHost creates a trainer's process in a folder that other processes of the test share.
 func newHost(t testing.TB, folder, name, transport string, timeout time.Duration) *process.Process {
 	t.Helper()
 	p, err := process.New(nil, process.Config{
@@ -25,11 +25,11 @@ func newHost(t testing.TB, folder, name, transport string, timeout time.Duration
 	return p
 }
 
-// takes is what a part does with a frame.
+// takes is a function that handles a frame on the part's side.
 type takes func(p *protocoltest.Part, f wire.Header) error
 
-// soon is a timeout for what must not come about.
+// soon is a timeout for events that must not happen.
 const soon = 200 * time.Millisecond
 
-// late is a timeout for what must not pass.
+// late is a timeout that no test should reach.
 const late = 20 * time.Second

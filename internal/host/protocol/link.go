@@ -15,17 +15,18 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// link is a host's side of the link to the part in a companion. A goroutine, the reader, reads the
-// part's frames. It hands answers to the caller, and frames that only this kind of part sends to take.
-// Which goroutine reads depends on the part:
+// link is the host's side of the link to a part in a companion. A goroutine, the reader, reads the
+// part's frames. The reader hands answers to the caller. The function take gets the frames that
+// only this kind of part sends. The goroutine that reads depends on the kind of part:
 //
 //   - If the part may send at any time, only the reader reads.
-//   - If it only answers calls, the caller reads, and the reader checks now and then for an
+//   - If the part only answers calls, the caller reads. The reader checks now and then for an
 //     unexpected frame.
-//   - If it sends only frames that it owes, the reader or a waiter reads while something is owed.
+//   - If the part sends only frames that it owes, the reader or a waiter reads while a frame
+//     is owed.
 //
-// Each owed frame has a deadline. The reader uses the deadline of the oldest one, so no other goroutine
-// watches the clock. An error ends the link and fails all that is owed.
+// Each owed frame has a deadline. The reader uses the earliest deadline, so no other goroutine
+// watches the clock. An error ends the link and fails everything that is owed.
 type link struct {
 	process *process.Process
 	conn    *wire.Conn
@@ -35,37 +36,37 @@ type link struct {
 
 	mu       sync.Mutex
 	segments []*segment       // by number
-	tensors  map[place][]byte // that the part has announced
+	tensors  map[place][]byte // announced by the part
 	guards   map[place][]byte // canaries behind tensors of the host
-	err      error            // why it ended; nil before
+	err      error            // why the link ended; nil before its end
 	debts    []*debt
-	armed    time.Time // the deadline in force
+	armed    time.Time // current deadline of reads and sends
 	calling  debt      // the answer to a call
-	pending  wire.Op   // the operation of the open call; 0: there is none
+	pending  wire.Op   // operation of the open call; 0 if no call is open
 
 	answers chan wire.Header
-	text    []byte        // of the answer that was handed over last; set only while a call awaits one
+	text    []byte        // text of the latest answer; set only while a call awaits one
 	closed  chan struct{} // closed once err is set
 	read    chan struct{} // closed when the reader has ended
 
-	wanted  chan struct{} // something is owed; nil unless the reader waits for that
-	reading sync.Mutex    // held while a goroutine reads, unless only the reader may
-	frame   wire.Header   // the last one; reading guards it, too
-	over    bool          // nothing will be read any more
+	wanted  chan struct{} // signals that a frame is owed; nil unless the reader waits for that
+	reading sync.Mutex    // held while a goroutine reads, unless only the reader may read
+	frame   wire.Header   // the last frame; reading guards it too
+	over    bool          // no more frames will be read
 }
 
-// kind is what of a link differs by the kind of its part.
+// kind holds the properties of a link that depend on the kind of its part.
 type kind struct {
-	gradients int                        // that come between a call and its answer, at most
-	announces map[role]int               // tensors of the part: how many of each role, at most
-	take      func(h *wire.Header) error // what is neither an answer nor common to all kinds; nil where there is none
-	debtor    bool                       // what take is given was owed
-	ended     func(err error)            // fails what is pending; may be nil
+	gradients int                        // maximum number of gradients between a call and its answer
+	announces map[role]int               // maximum number of tensors that the part may announce, by role
+	take      func(h *wire.Header) error // handles frames of this kind of part; nil if there are none
+	debtor    bool                       // whether the frames for take are owed
+	ended     func(err error)            // fails all pending requests; may be nil
 }
 
-// dial joins a companion.
+// dial connects to a companion.
 func dial(p *process.Process, peer process.Peer, k kind) (*link, error) {
-	peer.Address = wire.Unix.Name() + ":" + peer.Address // it gives a path
+	peer.Address = wire.Unix.Name() + ":" + peer.Address // the peer's address is a path
 	l := &link{process: p, kind: k, answers: make(chan wire.Header, k.gradients+1), closed: make(chan struct{}),
 		read: make(chan struct{})}
 	l.tensors, l.guards = map[place][]byte{}, map[place][]byte{}
@@ -88,7 +89,7 @@ func dial(p *process.Process, peer process.Peer, k kind) (*link, error) {
 	return l, nil
 }
 
-// boundaryPings is how often the cost of crossing is measured.
+// boundaryPings is the number of pings that measure the cost of a call.
 const boundaryPings = 200
 
 // ping measures the median round trip of a no-op call.
@@ -117,14 +118,14 @@ func (l *link) call(h *wire.Header) (answer wire.Header, err error) {
 	return l.next()
 }
 
-// begin sends a call, whose answer and what comes before it next gives. One goroutine at a time
-// calls.
+// begin sends a call. next then returns the frames before the answer, and the answer. Only one
+// goroutine at a time may call.
 func (l *link) begin(h *wire.Header) error {
 	l.mu.Lock()
 	l.expect(&l.calling, h)
 	l.mu.Unlock()
 	if l.take == nil {
-		l.readEarly() // by the deadline of the call
+		l.readEarly() // reads with the call's deadline
 	}
 	l.mu.Lock()
 	err := l.err
@@ -138,7 +139,7 @@ func (l *link) begin(h *wire.Header) error {
 	return l.send(h)
 }
 
-// next waits for the next frame of the call.
+// next waits for the call's next frame.
 func (l *link) next() (wire.Header, error) {
 	if l.take == nil {
 		l.reading.Lock()
@@ -156,16 +157,16 @@ func (l *link) next() (wire.Header, error) {
 	return h, l.allIntact()
 }
 
-// send sends a frame. If that fails it returns the error that ends the reader, since the last frames of
-// the part explain more than a failed write. The reader itself, and callers that do not wait for it,
-// must use post.
+// send sends a frame. If that fails, send returns the error that ended the reader, because the
+// part's last frames explain more than a failed write. The reader itself, and callers that do not
+// wait for it, must use post.
 func (l *link) send(h *wire.Header) error {
 	err := l.conn.Post(h)
 	l.want()
 	if err == nil {
 		return nil
 	}
-	// The connection is broken, or the deadline of what was asked for passes.
+	// Reading ends soon: the connection is broken, or the deadline of the request passes.
 	if l.take == nil {
 		l.readRest()
 	} else {
@@ -174,19 +175,19 @@ func (l *link) send(h *wire.Header) error {
 	return l.failure()
 }
 
-// post sends a frame without a wait. If that fails, the reader finds out why.
+// post sends a frame without waiting. If sending fails, the reader will find out why.
 func (l *link) post(h *wire.Header) {
 	_ = l.conn.Post(h)
 	l.want()
 }
 
-// wrong is an error of the part, whose name comes before what it did.
+// wrong returns an error of the part. The message begins with the part's name.
 func (l *link) wrong(format string, args ...any) error {
 	return blame(l.conn.Peer(), fmt.Errorf("%s "+format, append([]any{l.conn.Peer()}, args...)...))
 }
 
-// blame says that the part's process is to blame for an error, unless it says that of another one: a
-// wait in vain, a link that broke.
+// blame returns an error that blames the part's process. An error about another process, such as a
+// timeout or a broken link, stays as it is.
 func blame(name string, err error) error {
 	if fault.Explained(err) {
 		return err
@@ -194,9 +195,9 @@ func blame(name string, err error) error {
 	return &fault.Part{Text: err.Error(), Err: err, Process: name}
 }
 
-// end ends the link when the reader ends. If nothing is owed, no caller gets the error, so end reports a
-// fault of the part to the core. It does not report that the part's process is gone, which the core
-// notices, or that the host ended the link, which has its own report.
+// end ends the link when the reader ends. If nothing is owed, no caller gets the error, so end
+// reports the part's fault to the core. end does not report that the part's process is gone,
+// because the core notices that itself. An end by the host has its own report.
 func (l *link) end(err error) {
 	l.mu.Lock()
 	oldest, first := l.oldest(), l.err == nil
@@ -215,7 +216,7 @@ func (l *link) end(err error) {
 	}
 }
 
-// fail ends the link with an error, or says with which one it has ended before.
+// fail ends the link with err. If the link has already ended, fail returns the earlier error.
 func (l *link) fail(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,14 +228,14 @@ func (l *link) fail(err error) error {
 	return l.err
 }
 
-// failure is why the link has ended; nil: it has not.
+// failure returns the error that ended the link, or nil while the link works.
 func (l *link) failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Close ends the link and waits for its reader: nothing touches its segments any more.
+// Close ends the link and waits for its reader. After Close, nothing accesses the link's segments.
 func (l *link) Close() error {
 	_ = l.fail(fmt.Errorf("%s has closed its link to %s: %w", l.conn.Self(), l.conn.Peer(), net.ErrClosed))
 	<-l.read

@@ -12,13 +12,13 @@ import (
 	"github.com/psbench/psbench/internal/host/protocol/protocoltest"
 )
 
-// What goes wrong while nobody waits for the part is told to the core, unless its process is just gone:
-// that the core sees.
+// A failure while nobody waits for the part is reported to the core. The end of the part's process
+// is not reported, because the core sees that itself.
 func TestFailuresBetweenCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		then func(p *protocoltest.Part) error
-		want string // told; empty: nothing
-		next string // in the error of the next call
+		want string // reported error; empty if none
+		next string // expected in the error of the next call
 	}{
 		"failed": {func(p *protocoltest.Part) error {
 			return p.Send(wire.Header{Op: opFailed}, []byte("no more")...)
@@ -64,7 +64,7 @@ func TestFailuresBetweenCalls(t *testing.T) {
 	}
 }
 
-// A second answer is none to the next call.
+// A repeated answer does not count as the answer to the next call.
 func TestAnswersComeOnce(t *testing.T) {
 	calls, answered := 0, make(chan struct{}, 2)
 	c := criterionOf(t, func(p *protocoltest.Part, f wire.Header) error {
@@ -86,7 +86,8 @@ func TestAnswersComeOnce(t *testing.T) {
 	}
 }
 
-// A segment that a part asked for has the size and is zero, and there is an end to them.
+// A segment that a part requests has the requested size and contains zeros. The host limits the
+// number of segments.
 func TestMemoryOfParts(t *testing.T) {
 	got := make(chan string, 1)
 	c := criterionOf(t, func(p *protocoltest.Part, f wire.Header) error {
@@ -110,7 +111,7 @@ func TestMemoryOfParts(t *testing.T) {
 	}
 }
 
-// A second answer to origin leaves the first as it was, and ends the link.
+// A second answer to origin does not change the text of the first answer, and ends the link.
 func TestTextThatNobodyAskedFor(t *testing.T) {
 	folder := t.TempDir()
 	_, peer := protocoltest.NewPart(t, folder, "data.part", func(p *protocoltest.Part, f wire.Header) error {

@@ -13,33 +13,33 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// model stands for a model in a companion. Values and gradients lie in segments that the part maps,
-// but for the rows of sparse gradients, which are taken; so does the output, in memory of the
-// part. Batches and gradients of the output are copied to memory of both sides.
+// model represents a model in a companion. Parameter values and gradients lie in segments that the
+// part maps. Only the rows of sparse gradients are copied. The output lies in the part's memory.
+// Batches and output gradients are copied to shared memory.
 type model struct {
 	link      *link
 	specs     []sdk.ParameterSpec
 	inputs    sdk.InputSpec
-	evaluates bool             // in a way of its own
+	evaluates bool             // whether the part has its own Evaluate
 	sparse    []*tensor.Bucket // by parameter; nil for a dense one
 	gradients []*tensor.Gradient
 	emissions hosted.Emissions
 	output    tensor.Tensor
-	failed    error // of Initialize, told by the next Forward
+	failed    error // error of Initialize, which the next Forward returns
 
 	indices, offsets, features, targets room
 	floatTargets                        room
 	outputGradient, featureGradient     room
 }
 
-// Memory is what a model works on: the segments of the parameters and of the buckets.
+// Memory holds the segments of the model's parameters and buckets.
 type Memory struct {
 	Values *shm.Segment
 	Store  *comm.Store
 }
 
-// NewModel joins a companion with the model that d describes, whose parameters and gradients lie in
-// these segments. It measures the median round trip of a no-op call.
+// NewModel connects to a companion with the model that d describes. NewModel measures the median
+// round trip of a no-op call. The parameters and gradients lie in the segments of memory.
 func NewModel(p *process.Process, peer process.Peer, d *layout.Model,
 	memory Memory) (m sdk.Model, tripNS int64, err error) {
 	l, err := dial(p, peer, kind{gradients: len(d.Parameters), announces: map[role]int{roleOutput: 1}})
@@ -72,13 +72,13 @@ func NewModel(p *process.Process, peer process.Peer, d *layout.Model,
 	return made, tripNS, nil
 }
 
-// featureModel stands for a FeatureModel in a companion.
+// featureModel represents an sdk.FeatureModel in a companion.
 type featureModel struct{ *model }
 
 func (m *model) Parameters() []sdk.ParameterSpec { return m.specs }
 func (m *model) Inputs() sdk.InputSpec           { return m.inputs }
 
-// Bind implements sdk.Model: the part learns where all parameters and gradients lie.
+// Bind implements sdk.Model. Bind tells the part where all parameters and gradients lie.
 func (m *model) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	m.gradients = gradients
 	for k, v := range values {
@@ -94,7 +94,7 @@ func (m *model) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error
 				return err
 			}
 		}
-		if err := m.link.show(roleGradient, k, tensor.Float32Bytes(g), 0); err != nil { // others follow in its bucket
+		if err := m.link.show(roleGradient, k, tensor.Float32Bytes(g), 0); err != nil { // more gradients follow
 			return err
 		}
 	}
@@ -107,13 +107,13 @@ func (m *model) Initialize(seed uint64) {
 	_, m.failed = m.link.call(&wire.Header{Op: opInitialize, Arg: int64(seed)}) // #nosec G115 -- the bits of a seed
 }
 
-// Failure is the error of the last Initialize.
+// Failure returns the error of the last Initialize.
 func (m *model) Failure() error { return m.failed }
 
 // Forward implements sdk.Model.
 func (m *model) Forward(b *sdk.Batch) (tensor.Tensor, error) { return m.forward(opForward, b) }
 
-// Evaluate implements sdk.EvaluatingModel, whether the part does or not.
+// Evaluate implements sdk.EvaluatingModel, whether or not the part does.
 func (m *model) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	if !m.evaluates {
 		return m.forward(opForward, b)
@@ -130,7 +130,7 @@ func (m *model) forward(op wire.Op, b *sdk.Batch) (tensor.Tensor, error) {
 	}
 	answer, err := m.link.call(&wire.Header{
 		Op: op, Batch: int64(len(b.Indices)), Rows: int32(len(b.Offsets)), // #nosec G115 -- of a batch
-		Arg: int64(len(b.Features)), Arg2: int64(len(b.Targets) + len(b.FloatTargets)), // of which one is empty
+		Arg: int64(len(b.Features)), Arg2: int64(len(b.Targets) + len(b.FloatTargets)), // one of the two is empty
 		Bucket: int32(b.TargetWidth), // #nosec G115 -- of a sample
 	})
 	if err != nil {
@@ -185,8 +185,8 @@ func (m featureModel) BackwardInput(outputGradient tensor.Tensor, inputGradient 
 	return nil
 }
 
-// backward emits each gradient as the part completes it, so that buckets fly while the rest of
-// backward runs.
+// backward emits each gradient when the part completes it, so that buckets are sent while the rest
+// of backward runs.
 func (m *model) backward(op wire.Op, outputGradient tensor.Tensor, emit func(parameter int)) error {
 	if err := m.outputGradient.put(m.link, tensor.Float32Bytes(outputGradient.Data)); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (m *model) backward(op wire.Op, outputGradient tensor.Tensor, emit func(par
 		if h.Op == op {
 			return m.blame(m.emissions.End())
 		}
-		// It ends the link: gradients that still come belong to no call.
+		// Further gradients would belong to no call, so the error ends the link.
 		if err := m.complete(int(h.Bucket), h.Rows); err != nil {
 			return m.link.fail(m.blame(err))
 		}
@@ -211,7 +211,7 @@ func (m *model) backward(op wire.Op, outputGradient tensor.Tensor, emit func(par
 	}
 }
 
-// blame says that the part is to blame for an error, if there is one.
+// blame returns an error that blames the part, or nil if err is nil.
 func (m *model) blame(err error) error {
 	if err == nil {
 		return nil
@@ -219,7 +219,7 @@ func (m *model) blame(err error) error {
 	return blame(m.link.conn.Peer(), err)
 }
 
-// complete takes the gradient of a parameter, whose values are in place.
+// complete accepts the gradient of a parameter. The values are already in place.
 func (m *model) complete(k int, rows int32) error {
 	if err := m.emissions.Add(k); err != nil {
 		return err
@@ -240,7 +240,8 @@ func (m *model) complete(k int, rows int32) error {
 	return nil
 }
 
-// Step makes the part step its parameters by the reduced gradients. It sends the rows of sparse gradients first.
+// Step makes the part update its parameters with the reduced gradients. Step first sends the rows
+// of sparse gradients.
 func (m *model) Step() error {
 	for k, b := range m.sparse {
 		if b != nil {

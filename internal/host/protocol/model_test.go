@@ -17,7 +17,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// described is a model of a dense parameter [2, 2] and a table [100, 2], whose features can be learnt.
+// described is a model with a dense parameter [2, 2] and a table [100, 2]. described also computes
+// the gradient of its features.
 var described = layout.Model{
 	Parameters: []sdk.ParameterSpec{{Name: "weight", Shape: []int{2, 2}},
 		{Name: "table", Shape: []int{100, 2}, Sparse: true}},
@@ -25,8 +26,8 @@ var described = layout.Model{
 	Evaluates: true,
 }
 
-// playModel computes features times weight plus the sum of each bag's rows, and the gradients of
-// that; evaluate gives twice as much, and a step subtracts the gradients.
+// playModel computes features times weight plus the sum of each bag's rows, and the gradients. The
+// model's evaluate returns twice the output. A step subtracts the gradients.
 func playModel() takes {
 	var samples, indices int64
 	room := false
@@ -78,7 +79,7 @@ func playModel() takes {
 				p.Floats(uint8(roleFeatureGradient), 0)[3] = 8
 			}
 		case opGradient:
-			indices = int64(f.Rows) // of the reduced table
+			indices = int64(f.Rows) // number of rows in the reduced table gradient
 			return nil
 		case opStep:
 			p.Floats(uint8(roleValues), 0)[0] = float32(indices)
@@ -87,7 +88,7 @@ func playModel() takes {
 	}
 }
 
-// modelOf joins the model that take plays.
+// modelOf connects to a test double; take plays the model.
 func modelOf(t testing.TB, d layout.Model,
 	take takes) (m sdk.Model, values []tensor.Tensor, gradients []*tensor.Gradient) {
 	t.Helper()
@@ -128,7 +129,7 @@ var batch = sdk.Batch{Indices: []int64{3, 5, 5}, Offsets: []int64{0, 1, 3}, Feat
 func TestModel(t *testing.T) {
 	m, values, gradients := modelOf(t, described, playModel())
 	m.Initialize(10)
-	copy(values[1].Data[6:], []float32{100, 0, 0, 0, 1000, 0}) // of rows 3 and 5
+	copy(values[1].Data[6:], []float32{100, 0, 0, 0, 1000, 0}) // values of rows 3 and 5
 	out, err := m.Forward(&batch)
 	if got := fmt.Sprint(out.Shape, out.Data); err != nil || got != "[2 2] [134 37 2078 85]" {
 		t.Fatalf("the output is %s, %v", got, err)
@@ -151,7 +152,7 @@ func TestModel(t *testing.T) {
 	if err := m.(sdk.SteppingModel).Step(); err != nil || values[0].Data[0] != 5 {
 		t.Errorf("a step left %v, %v; the part was to be told of 5 rows", values[0].Data, err)
 	}
-	// A batch that is larger than all before it finds room.
+	// A batch larger than all earlier batches still finds room.
 	large := sdk.Batch{Offsets: make([]int64, 101), Features: make([]float32, 200), Targets: make([]int64, 100)}
 	if out, err = m.Forward(&large); err != nil || len(out.Data) != 200 {
 		t.Errorf("the output of a large batch has %d values, %v", len(out.Data), err)
@@ -161,7 +162,7 @@ func TestModel(t *testing.T) {
 func TestModelRefusesLies(t *testing.T) {
 
 	for name, c := range map[string]struct {
-		op   wire.Op // in whose place it does harm
+		op   wire.Op // the part misbehaves in this operation
 		does []wire.Header
 		want string
 	}{
@@ -212,14 +213,14 @@ func TestModelRefusesLies(t *testing.T) {
 				}
 				for _, lie := range c.does {
 					if err := p.Send(lie); err != nil {
-						return io.EOF // the host has hung up
+						return io.EOF // the host has closed the link
 					}
 				}
 				return nil
 			})
 			m.Initialize(1)
 			var err error
-			for range 3 { // an answer that nobody asked for is seen by the next call at the latest
+			for range 3 { // at the latest, the next call notices an unrequested answer
 				if _, err = m.Forward(&batch); err != nil {
 					break
 				}
@@ -234,7 +235,7 @@ func TestModelRefusesLies(t *testing.T) {
 	}
 }
 
-// playCriterion has a loss of the first output and target, and its gradient from them.
+// playCriterion computes the loss, and its gradient, from the first output and the last target.
 func playCriterion(p *protocoltest.Part, f wire.Header) error {
 	output, targets := p.Floats(uint8(roleOutput), 0), tensor.ViewInt64(p.Of(uint8(roleTargets), 0))
 	switch f.Op {
@@ -246,7 +247,7 @@ func playCriterion(p *protocoltest.Part, f wire.Header) error {
 	}
 }
 
-// criterionOf joins the criterion that take plays.
+// criterionOf connects to a test double; take plays the criterion.
 func criterionOf(t testing.TB, take takes) sdk.Criterion {
 	t.Helper()
 	folder := t.TempDir()
@@ -277,7 +278,7 @@ func TestCriterion(t *testing.T) {
 	}
 }
 
-// BenchmarkCall is a no-op call, and back.
+// BenchmarkCall measures the round trip of a no-op call.
 func BenchmarkCall(b *testing.B) {
 	c := criterionOf(b, playCriterion).(*criterion)
 	if _, err := c.Forward(tensor.New(1, 2), []int64{0}); err != nil {

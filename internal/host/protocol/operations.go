@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// The operations that a part asks for, on the links of its rank.
+// This file runs the operations that a part requests on the links of its rank.
 
-// start starts the operation that the part has asked for.
+// start starts the operation that the part has requested.
 func (h *Hook) start(r *reduction) (err error) {
 	if r.ending, err = h.begin(&r.asked, r.stored); err != nil {
 		return err
@@ -24,11 +24,11 @@ func (h *Hook) start(r *reduction) (err error) {
 		h.kept = true
 		return nil
 	}
-	h.started <- r // each bucket is in it once at most
+	h.started <- r // never blocks: started holds each bucket at most once
 	return nil
 }
 
-// begin begins an operation on the rank's links.
+// begin starts an operation on the rank's links.
 func (h *Hook) begin(f *wire.Header, b *tensor.Bucket) (*comm.Future, error) {
 	if f.Op == opPushPull {
 		if h.links.Server == nil {
@@ -59,7 +59,7 @@ func (h *Hook) begin(f *wire.Header, b *tensor.Bucket) (*comm.Future, error) {
 	}
 }
 
-// waitForEnds waits for the operations until the link has ended.
+// waitForEnds waits for operations, one after the other, until the link has ended.
 func (h *Hook) waitForEnds() {
 	for {
 		select {
@@ -71,8 +71,9 @@ func (h *Hook) waitForEnds() {
 	}
 }
 
-// goOn waits for an operation, and gives the bucket to whom it is due next. If the operation has failed
-// no other bucket's turn would come, so the link ends, and all reductions with it.
+// goOn waits for the operation of r and then hands the bucket to the part or to the trainer. If the
+// operation failed, no other bucket's turn would come. So goOn ends the link, and with it all
+// reductions.
 func (h *Hook) goOn(r *reduction) {
 	switch err := r.ending.Wait(); {
 	case err != nil:
@@ -84,7 +85,7 @@ func (h *Hook) goOn(r *reduction) {
 	}
 }
 
-// blame says that the part asked for an operation that failed.
+// blame returns an error that names the failed operation and the part that requested it.
 func (h *Hook) blame(r *reduction, err error) error {
 	if fault.Explained(err) {
 		return err

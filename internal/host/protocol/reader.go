@@ -9,18 +9,19 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// look is how long who awaits something looks for it: to sleep and to be woken takes some 100 µs, so that
-// a call that takes longer loses little by it.
+// look is how long a waiter polls before it sleeps. Sleeping and waking up takes about 100 µs, so a
+// call that takes longer than look loses little.
 const look = 3 * time.Millisecond
 
-// readAll is the reader's life.
+// readAll is the main loop of the reader if only the reader reads.
 func (l *link) readAll() {
 	defer close(l.read)
 	for l.readOne() {
 	}
 }
 
-// readOne takes the next frame; false: there will be none any more. One goroutine at a time may call it.
+// readOne handles the next frame. readOne returns false if no more frames will come. Only one
+// goroutine at a time may call readOne.
 func (l *link) readOne() bool {
 	if l.over {
 		return false
@@ -36,11 +37,12 @@ func (l *link) readOne() bool {
 	return err == nil
 }
 
-// pause is how often the reader looks whether a part says something between calls.
+// pause is the interval at which the reader checks for frames between calls.
 const pause = 100 * time.Millisecond
 
-// readDebts is the reader's life where who called or waits reads, too: it reads while something is owed that
-// it is to read, and now and then what the part says of itself.
+// readDebts is the main loop of the reader if callers or waiters read too. readDebts reads while
+// the part owes a frame that the reader must read. Now and then, readDebts also checks for
+// unrequested frames.
 func (l *link) readDebts() {
 	defer close(l.read)
 	tick := time.NewTicker(pause)
@@ -53,7 +55,7 @@ func (l *link) readDebts() {
 			}
 			l.reading.Unlock()
 		case <-tick.C:
-			if l.reading.TryLock() { // else another goroutine reads
+			if l.reading.TryLock() { // otherwise another goroutine reads
 				l.reading.Unlock()
 				l.readEarly()
 			}
@@ -64,7 +66,7 @@ func (l *link) readDebts() {
 	}
 }
 
-// readEarly reads what the part has said before it is asked: it answers nothing.
+// readEarly reads frames that the part sent before a call. Such frames answer no call.
 func (l *link) readEarly() {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -72,16 +74,16 @@ func (l *link) readEarly() {
 	}
 }
 
-// want has the reader read what is owed. It comes after the frame that asks for it, since to wake the
-// reader takes as long as to wake the part.
+// want tells the reader to read the owed frames. Call want after sending the frame that asks for
+// them, because waking the reader takes as long as waking the part.
 func (l *link) want() {
 	select {
 	case l.wanted <- struct{}{}:
-	default: // it knows, or it reads without being asked
+	default: // the reader already knows, or reads all the time
 	}
 }
 
-// readRest awaits the end of all that the part has said.
+// readRest reads until the part's frames end.
 func (l *link) readRest() {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -89,7 +91,7 @@ func (l *link) readRest() {
 	}
 }
 
-// handle takes a frame of the part.
+// handle handles a frame of the part.
 func (l *link) handle(h *wire.Header) error {
 	text, err := l.readText(h)
 	if err != nil {
@@ -123,7 +125,7 @@ func (l *link) handle(h *wire.Header) error {
 	return l.take(h)
 }
 
-// readText reads the text of a frame that may have one.
+// readText reads the text of a frame, if it has one.
 func (l *link) readText(h *wire.Header) ([]byte, error) {
 	if h.Payload == 0 {
 		return nil, nil
@@ -135,15 +137,15 @@ func (l *link) readText(h *wire.Header) ([]byte, error) {
 	return text, l.conn.Fill(text)
 }
 
-// awaits says whether a call with this operation has no answer yet.
+// awaits reports whether a call with this operation is still waiting for its answer.
 func (l *link) awaits(op wire.Op) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.pending == op
 }
 
-// answered says that a frame goes to who called: the answer, after which nothing is owed, or a
-// gradient before it.
+// answered records that a frame goes to the caller and returns true. The frame is the answer, which
+// settles the debt, or a gradient that precedes it.
 func (l *link) answered(h *wire.Header) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +160,7 @@ func (l *link) answered(h *wire.Header) bool {
 	return h.Op == opGradient && (l.pending == opBackward || l.pending == opBackwardInput)
 }
 
-// unasked is the error of a frame that the part was not to send.
+// unasked returns the error for a frame that the part should not have sent.
 func (l *link) unasked(h *wire.Header) error {
 	return l.wrong("sent %s, which nobody asked for", describe(h))
 }

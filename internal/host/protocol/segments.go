@@ -8,18 +8,19 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// maxSegments bounds the segments of a link: each takes a descriptor on both sides.
+// maxSegments is the maximum number of segments per link. Each segment takes a file descriptor on
+// both sides.
 const maxSegments = 512
 
-// segment is memory of both sides.
+// segment is memory that both sides map.
 type segment struct {
 	*shm.Segment
-	readOnly bool // for the part
+	readOnly bool // read-only for the part
 }
 
-// share passes a segment to the part, which the caller keeps until the link has ended. One that the
-// part only reads should be sealed against writing. asked is the number that the part has given
-// to its request for memory.
+// share sends a segment to the part. The caller keeps the segment until the link has ended. If the
+// part should only read the segment, the caller should seal it against writing. asked is the number
+// that the part gave its request for memory.
 func (l *link) share(s *shm.Segment, readOnly bool, asked int64) error {
 	l.sharing.Lock()
 	defer l.sharing.Unlock()
@@ -36,11 +37,11 @@ func (l *link) share(s *shm.Segment, readOnly bool, asked int64) error {
 	if readOnly {
 		h.Flags = flagReadOnly
 	}
-	_ = l.conn.PostSegment(&h, s) // the reader learns why it was not sent
+	_ = l.conn.PostSegment(&h, s) // the reader learns why sending failed
 	return nil
 }
 
-// lend answers a request for memory: the process owns the segment.
+// lend answers a part's request for memory. The process owns the new segment.
 func (l *link) lend(h *wire.Header) error {
 	if h.Arg <= 0 || h.Arg > wire.MaxPayload {
 		return l.wrong("asked for a segment of %d bytes: it can have 1 to %d", h.Arg, int64(wire.MaxPayload))
@@ -52,8 +53,8 @@ func (l *link) lend(h *wire.Header) error {
 	return l.share(s, false, int64(h.Bucket))
 }
 
-// newSegment makes a segment for what the part is given or gives. It fails if it does not fit into
-// the memory that is left.
+// newSegment creates a segment for data that goes to or comes from the part. newSegment fails if
+// the segment does not fit into the remaining memory.
 func (l *link) newSegment(size int) (*shm.Segment, error) {
 	s, err := shm.New(l.conn.Peer()+" memory", size, true)
 	if err == nil {
@@ -62,7 +63,7 @@ func (l *link) newSegment(size int) (*shm.Segment, error) {
 	return s, err
 }
 
-// numbered is a segment of the link.
+// numbered returns the link's segment with this number.
 func (l *link) numbered(n int32) *segment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +73,7 @@ func (l *link) numbered(n int32) *segment {
 	return l.segments[n]
 }
 
-// find is where memory lies in the segments of the link.
+// find returns the segment and offset at which memory lies.
 func (l *link) find(memory []byte) (number int32, offset int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

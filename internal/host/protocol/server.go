@@ -12,37 +12,40 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Server stands for a server of gradients in a companion. Each push goes to the part by a header
-// and stays where it has arrived, in memory that the part maps; the reader answers pushes as the part says.
-// A push costs four frames, and no copy unless what it is answered with lies elsewhere.
+// Server represents a gradient server in a companion. A push stays in the memory where it arrived,
+// which the part maps; the part only gets a header. The reader answers pushes as the part says. A
+// push costs four frames. A push costs a copy only if its answer lies in other memory.
 type Server struct {
 	link     *link
 	trainers []string
 	specs    []tensor.BucketSpec
-	slots    []pushSlot // a trainer's of all buckets, then those of the next: as tensors are numbered
+	slots    []pushSlot // all buckets of trainer 0, then of trainer 1, ...: the order of tensor numbers
 	asking   asking
 }
 
 var _ sdk.Server = (*Server)(nil)
 
-// pushSlot is the pushes of a bucket by a trainer, one after the other. The link's mu guards debt, push
-// and pending; shown is that of who calls Receive, taken and given are the reader's. The word that a push
-// was taken may come after its answer, and so after the trainer's next push.
+// pushSlot is the state of one trainer's pushes to one bucket, which come one after the other. The
+// link's mu guards debt, push and pending. shown belongs to the caller of Receive; taken and given
+// belong to the reader.
+//
+// The part's message that it took a push may arrive after the answer, and so after the trainer's
+// next push.
 type pushSlot struct {
-	debt                     // that the part takes the push, or answers it
-	push    sdk.Push         // the last one
-	pending bool             // it has no answer yet
-	taken   int64            // the number of the last one that the part has taken
-	places  []*tensor.Bucket // where pushes can arrive
-	shown   *tensor.Bucket   // the place that was last announced to the part
-	given   tensor.Gradient  // what a push is answered with; of a sparse one with rows of its own
+	debt                     // the message that the part took or answered the push
+	push    sdk.Push         // the last push
+	pending bool             // whether the last push has no answer yet
+	taken   int64            // number of the last push that the part took
+	places  []*tensor.Bucket // memory in which pushes can arrive
+	shown   *tensor.Bucket   // the place last announced to the part
+	given   tensor.Gradient  // the answer to a push; a sparse answer has rows of its own
 }
 
-// mostOwn bounds the numbers of tensors of the part's own.
+// mostOwn is the maximum number of tensors that the part may announce as its own.
 const mostOwn = 1 << 20
 
-// NewServer joins a companion with a server, to which these trainers will push these buckets. It
-// measures the median round trip of a no-op call. Take comes next.
+// NewServer connects to a companion with a server. The trainers will push the buckets of specs to
+// the server. NewServer measures the median round trip of a no-op call. Call Take next.
 func NewServer(p *process.Process, peer process.Peer, specs []tensor.BucketSpec,
 	trainers []string) (s *Server, tripNS int64, err error) {
 	s = &Server{asking: newAsking(), trainers: trainers, specs: specs,
@@ -62,7 +65,8 @@ func NewServer(p *process.Process, peer process.Peer, specs []tensor.BucketSpec,
 	return s, tripNS, err
 }
 
-// Take has the server take the pushes that arrive in these stores, by trainer, which lie in segments.
+// Take makes the server take the pushes that arrive in these stores, listed by trainer. The stores
+// lie in segments.
 func (s *Server) Take(stores [][]*comm.Store) error {
 	for t := range stores {
 		for _, store := range stores[t] {
@@ -82,8 +86,8 @@ func (s *Server) Take(stores [][]*comm.Store) error {
 	return nil
 }
 
-// Receive implements sdk.Server: it returns once the push is on its way to the part, which must take
-// it in time.
+// Receive implements sdk.Server. Receive returns once the push has been sent to the part. The part
+// must take the push within the timeout.
 func (s *Server) Receive(p sdk.Push) error {
 	index := p.Trainer*len(s.specs) + p.Bucket
 	slot := &s.slots[index]
@@ -109,7 +113,8 @@ func (s *Server) Receive(p sdk.Push) error {
 	return l.send(&h)
 }
 
-// show tells the part where a push lies, unless it knows: mostly it is where the last one was.
+// show tells the part where a push lies, unless the push lies in the same place as the last one.
+// Usually the place is the same.
 func (s *Server) show(index int, g *tensor.Gradient) error {
 	slot := &s.slots[index]
 	if slot.shown != nil && slot.shown.Gradient.SameValues(g) {
@@ -132,8 +137,8 @@ func (s *Server) show(index int, g *tensor.Gradient) error {
 	return fmt.Errorf("a push of bucket %d lies in no memory of %s", index%len(s.specs), s.link.conn.Peer())
 }
 
-// Reset implements sdk.Server. The core resets the part, which then has seen all that was sent
-// before: it has answered this.
+// Reset implements sdk.Server. The core resets the part. The ping ensures that the part has seen
+// all earlier frames before its reset.
 func (s *Server) Reset() {
 	if _, err := s.link.call(&wire.Header{Op: opPing}); err != nil {
 		s.link.process.Fail(err)
@@ -166,15 +171,15 @@ func (s *Server) take(h *wire.Header) error {
 	return nil
 }
 
-// paid notes that the part has taken the last push; the link's mu is held.
+// paid records that the part has taken the last push. The caller holds the link's mu.
 func (s *Server) paid(slot *pushSlot) {
 	if !slot.due.IsZero() {
 		s.link.came(&slot.debt)
 	}
 }
 
-// answer answers a push as the part says. One that has no push to answer is left to the host of all
-// servers, which says what is wrong with it.
+// answer answers a push as the part says. If there is no push to answer, Role of package server
+// gets the answer and reports the error.
 func (s *Server) answer(h *wire.Header, slot *pushSlot) error {
 	s.link.mu.Lock()
 	p, pending := slot.push, slot.pending && slot.push.Number == h.Arg2
@@ -204,8 +209,9 @@ func (s *Server) answer(h *wire.Header, slot *pushSlot) error {
 	return nil
 }
 
-// answered returns the part's answer, which lies in the memory of an unanswered push or in its own. It
-// copies the rows, since they are indices: the receiver checks the copy. Errors name the push.
+// answered returns the part's answer. The answer lies in the memory of an unanswered push or in the
+// part's own memory. answered copies the rows, so that the receiver checks indices that the part
+// can no longer change. Errors name the push.
 func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, error) {
 	wrong := func(format string, args ...any) (*tensor.Gradient, error) {
 		return nil, s.link.wrong("answered batch %d, bucket %d of %s with %s", slot.push.Batch, h.Bucket,
@@ -263,18 +269,18 @@ func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, err
 	}
 }
 
-// bucket is the place in which a push lies.
+// bucket returns the place in which a push lies.
 func (s *pushSlot) bucket(g *tensor.Gradient) *tensor.Bucket {
 	for _, b := range s.places {
 		if b.Gradient.SameValues(g) {
 			return b
 		}
 	}
-	return nil // none lies elsewhere: Receive has refused it
+	return nil // unreachable: Receive refuses pushes elsewhere
 }
 
-// ended reports why the link ended if a push waits for the part. The link itself reports other faults of
-// the part, and a part without open pushes may end first.
+// ended reports why the link ended, if a push is waiting for the part. The link itself reports
+// other faults of the part. A part without open pushes may end first.
 func (s *Server) ended(err error) {
 	if errors.Is(err, net.ErrClosed) {
 		return

@@ -4,10 +4,10 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// role is what a tensor is for.
+// role is the purpose of a tensor.
 type role uint8
 
-// The roles of docs/protocol.md.
+// The roles in docs/protocol.md.
 const (
 	roleValues role = 1 + iota
 	roleGradient
@@ -39,7 +39,7 @@ const (
 	roleEnd
 )
 
-// size is how many bytes an element takes.
+// size returns the size of an element in bytes.
 func (r role) size() int64 {
 	switch r {
 	case roleIndices, roleOffsets, roleTargets, roleLimits, roleLoadedIndices, roleLoadedOffsets, roleLoadedTargets,
@@ -49,13 +49,13 @@ func (r role) size() int64 {
 	return 4 // float32 and int32
 }
 
-// place is which tensor of a role.
+// place identifies a tensor by its role and index.
 type place struct {
 	role  role
 	index int32
 }
 
-// announced takes an announcement of the part.
+// announced handles the part's announcement of a tensor.
 func (l *link) announced(h *wire.Header) error {
 	r := role(h.Flags)
 	if h.Bucket < 0 || int(h.Bucket) >= l.announces[r] {
@@ -77,15 +77,15 @@ func (l *link) announced(h *wire.Header) error {
 	return nil
 }
 
-// given is all of a tensor that the part has announced; nil of one that it has not.
+// given returns the memory of a tensor that the part has announced, or nil if it has not.
 func (l *link) given(r role, index int32) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tensors[place{r, index}]
 }
 
-// view returns the first n elements of a tensor that the part has announced. The contents must be
-// checked in a copy: the part may write there at any time.
+// view returns the first n elements of a tensor that the part has announced. The part may change
+// the elements at any time, so callers must check a copy.
 func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 	l.mu.Lock()
 	at, ok := l.tensors[place{r, index}]
@@ -100,8 +100,8 @@ func (l *link) view(r role, index int32, n int64) ([]byte, error) {
 	return at[:r.size()*n], nil
 }
 
-// show announces a tensor of the host, which lies in a segment of the link and fills memory. So many bytes behind it
-// are unused and guarded.
+// show announces a tensor of the host to the part. The tensor fills memory, which lies in a segment
+// of the link. The free bytes behind the tensor are unused and guarded.
 func (l *link) show(r role, index int, memory []byte, free int) error {
 	h := wire.Header{Op: opTensor, Flags: uint8(r), Bucket: int32(index), Arg2: int64(len(memory)) / r.size()} // #nosec G115 -- counts of a run
 	if len(memory) > 0 {
@@ -115,13 +115,13 @@ func (l *link) show(r role, index int, memory []byte, free int) error {
 	return nil
 }
 
-// room is memory of the host for a tensor, which grows.
+// room is growing memory of the host for a tensor.
 type room struct {
 	role role
 	at   []byte
 }
 
-// in makes room for n bytes, which the part sees, and gives them.
+// in returns n bytes of the room, which the part can see. The room grows if needed.
 func (r *room) in(l *link, n int) ([]byte, error) {
 	if n > len(r.at) {
 		size := max(n, 2*len(r.at))
@@ -140,7 +140,7 @@ func (r *room) in(l *link, n int) ([]byte, error) {
 	return r.at[:n], nil
 }
 
-// put copies what the part is to see there.
+// put copies data to the room for the part to read.
 func (r *room) put(l *link, what []byte) error {
 	at, err := r.in(l, len(what))
 	copy(at, what)

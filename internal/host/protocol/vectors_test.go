@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// vector is a frame as testdata/frames.json has it, for implementations in all languages: its
-// fields by their names in docs/protocol.md, and its bytes.
+// vector is a frame in testdata/frames.json, which tests implementations in all languages. vector
+// lists the fields by their names in docs/protocol.md, and the frame's bytes.
 type vector struct {
 	Name     string  `json:"name"`
 	Op       wire.Op `json:"op"`
@@ -27,15 +27,15 @@ type vector struct {
 	Payload  uint64  `json:"payload"`
 	Sequence uint64  `json:"sequence"`
 	Link     uint64  `json:"link"`
-	Text     string  `json:"text,omitempty"`   // of the payload
-	Secret   string  `json:"secret,omitempty"` // of a hello, in hex
+	Text     string  `json:"text,omitempty"`   // text in the payload
+	Secret   string  `json:"secret,omitempty"` // secret of a hello, in hex
 	Purpose  string  `json:"purpose,omitempty"`
 	From     string  `json:"from,omitempty"`
 	To       string  `json:"to,omitempty"`
 	Hex      string  `json:"hex"`
 }
 
-// theLink is the number of the link in all vectors: what the acknowledgement says.
+// theLink is the link number in all vectors. The acknowledgement announces the link number.
 const theLink = 0xfedcba9876543210
 
 func vectorOf(name string, h wire.Header, text string) vector {
@@ -49,7 +49,7 @@ func vectorOf(name string, h wire.Header, text string) vector {
 	}
 }
 
-// exchange is a frame of either side.
+// exchange is a frame that either side sends.
 type exchange struct {
 	name string
 	host bool
@@ -57,8 +57,8 @@ type exchange struct {
 	text string
 }
 
-// exchanges have a frame of each operation at least, with each of its flags. 0x3ff8000000000000 are the
-// bits of 1.5.
+// exchanges hold at least one frame of each operation, and each of its flags. 0x3ff8000000000000 is
+// the bit pattern of 1.5.
 var exchanges = []exchange{
 	{"segment 0", true, wire.Header{Op: opSegment, Arg: 8192}, ""},
 	{"segment 1, to read", true, wire.Header{Op: opSegment, Bucket: 1, Arg: 4096, Flags: flagReadOnly}, ""},
@@ -114,7 +114,8 @@ var exchanges = []exchange{
 	{"failed", false, wire.Header{Op: opFailed}, "hook topk, reduce: größer"},
 }
 
-// TestVectors holds testdata/frames.json against what is sent: each side numbers its frames.
+// TestVectors compares testdata/frames.json with the frames that both sides send. Each side numbers
+// its frames.
 func TestVectors(t *testing.T) {
 	vectors := greetings(t)
 	sequence := map[bool]uint64{true: 1, false: 1}
@@ -153,7 +154,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// greetings are the hello, as wire sends it, the acknowledgement and a refusal.
+// greetings returns the hello as package wire sends it, the acknowledgement and a refusal.
 func greetings(t *testing.T) []vector {
 	secret := bytes.Repeat([]byte{0xa5}, wire.SecretSize)
 	path := t.TempDir() + "/part.sock"

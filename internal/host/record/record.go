@@ -1,5 +1,5 @@
-// Package record is what a process recorded in a pass, in the pieces in which the core
-// gets it.
+// Package record defines the record of a process in a pass, in the pieces that the process sends to
+// the core.
 package record
 
 import (
@@ -10,7 +10,7 @@ import (
 // Pass identifies the pass in which values were recorded.
 type Pass int
 
-// The passes. NoPass stands for values outside of a pass.
+// The passes. NoPass stands for values outside a pass.
 const (
 	NoPass Pass = iota
 	WarmUp
@@ -36,10 +36,10 @@ func (*Exchange) piece()   {}
 func (*Checked) piece()    {}
 func (PeakRSS) piece()     {}
 
-// Send passes a piece on to the core. Its error is that the core is gone.
+// Send sends a piece to the core. An error means that the core is gone.
 type Send func(Piece) error
 
-// SendAll sends pieces of one kind, as long as the core is there.
+// SendAll sends pieces of one kind until the core is gone.
 func SendAll[T any, P interface {
 	*T
 	Piece
@@ -52,36 +52,37 @@ func SendAll[T any, P interface {
 	return nil
 }
 
-// Series is a part of a metric series; a long one comes in several pieces.
+// Series is a part of a metric series. A long series is sent in several pieces.
 type Series struct {
 	Type, Name   string
 	Measurements packed.Chunk[packed.Measurement]
 }
 
-// Counter is what was counted.
+// Counter is the value of a counter metric.
 type Counter struct {
 	metric.Head
 	Value int64
 }
 
-// Gauge is a part of what was observed; much comes in several pieces.
+// Gauge holds observed values of a gauge metric. A long list is sent in several pieces.
 type Gauge struct {
 	metric.Head
 	Observations packed.Chunk[packed.Observation]
 }
 
-// Histogram is how values were distributed.
+// Histogram is the distribution of observed values.
 type Histogram struct {
 	metric.Head
 	metric.Histogram
 }
 
-// Facts are what parts knew after the pass.
+// Facts are facts that parts report after the pass.
 type Facts map[string]string
 
-// FactBuckets is the fact of how buckets travel to and from the memory of a device: BucketsShared, BucketsLeft
-// where a library reduces them across devices, which FactGroup names then, or why they are staged through that of
-// the host.
+// FactBuckets is the fact that says how buckets move to and from device memory. BucketsShared means
+// that links use the buckets in device memory. BucketsLeft means that a library reduces the buckets
+// across devices; FactGroup then names the library. Any other value says why buckets are staged
+// through host memory.
 const (
 	FactBuckets   = "buckets"
 	BucketsShared = "shared on the device"
@@ -89,74 +90,75 @@ const (
 	FactGroup     = "group"
 )
 
-// Losses are the losses of finished iterations, in several pieces if there are many.
+// Losses are the losses of finished iterations. A long list is sent in several pieces.
 type Losses []float64
 
-// Iterations are those that a trainer has done in a pass.
+// Iterations counts the iterations that a trainer has finished in a pass.
 type Iterations struct {
 	Pass Pass
 	Done int64
-	Loss float64 // of the last one
+	Loss float64 // loss of the last iteration
 }
 
-// Work is what a trainer did in a pass so far.
+// Work is a trainer's work in a pass so far.
 type Work struct {
-	StartNS     int64 // of the first iteration
-	EndNS       int64 // of the pass, or of the last iteration that ended in it
-	EvaluatedNS int64 // of the time between, spent on held-out samples
-	Samples     int64 // of the iterations that ended
+	StartNS     int64 // start of the first iteration
+	EndNS       int64 // end of the pass, or of its last finished iteration
+	EvaluatedNS int64 // time spent on held-out samples in between
+	Samples     int64 // samples in finished iterations
 }
 
-// NonFinite is what was found of NaN and infinite values in a pass.
+// NonFinite records NaN and infinite values that were found in a pass.
 type NonFinite struct {
-	Epoch, Batch int64 // the iteration with the first such loss
+	Epoch, Batch int64 // iteration with the first non-finite loss
 	Loss         float64
-	Losses       int64  // how many there are; 0: Epoch, Batch and Loss mean nothing
-	Parameter    string // the first with such a value, after that iteration or at the end
-	Gradient     string // the first with such a value, after that iteration
+	Losses       int64  // number of non-finite losses; if 0, ignore Epoch, Batch and Loss
+	Parameter    string // first non-finite parameter, after that iteration or at the end
+	Gradient     string // first non-finite gradient, after that iteration
 }
 
-// Replica is what a trainer's parameters are after a pass: those of equal replicas are equal.
+// Replica describes a trainer's parameters after a pass. Equal replicas have equal checksums.
 type Replica struct {
 	Checksums []uint32 // by parameter
 }
 
-// Evaluation is what a trainer found on its held-out samples after an epoch.
+// Evaluation is a trainer's result on its held-out samples after an epoch.
 type Evaluation struct {
 	Epoch   int
 	Samples int
-	LossSum float64 // over the samples
-	Correct *int    // of a classifier: samples whose target has the largest output
-	// Of a binary classifier: how many samples of each class have an output in each bin
-	// that is not empty; a larger bin has larger outputs.
+	LossSum float64 // sum over the samples
+	Correct *int    // for a classifier: samples whose target has the largest output
+	// Bins describe the outputs of a binary classifier: how many samples of each class fall into each
+	// non-empty bin. Bins with larger numbers hold larger outputs.
 	Bins []Bin
 }
 
-// Bin counts the samples of each class with about the same output.
+// Bin counts samples of each class with similar outputs.
 type Bin struct {
 	Bin                  int32
 	Positives, Negatives int64
 }
 
-// Summary is what training changed in a parameter.
+// Summary describes how training changed a parameter.
 type Summary struct {
 	Name                 string
 	Elements             int
 	DeltaSum, DeltaSumSq float64
-	DeltaHead, Head      []float64 // of the first elements: the change, the value
+	DeltaHead, Head      []float64 // first elements: their change and their value
 }
 
-// PeakRSS is the most memory, in bytes, that a process has had.
+// PeakRSS is a process's peak memory use in bytes.
 type PeakRSS int64
 
-// HookMetric is the type of the series that say how long a hook has a bucket before it first calls a
-// link for it, each keyed {batch},{bucket}. A hook that calls none has it until the bucket is reduced.
+// HookMetric is the type of the series that say how long a hook has a bucket before it first calls
+// a link for it. Keys are {batch},{bucket}. If a hook calls no link, the time ends when the bucket
+// is reduced.
 const HookMetric = "hook_time_metric"
 
-// The series of HookMetric. They do not overlap for a bucket.
+// The series of HookMetric. For one bucket, their times do not overlap.
 const (
-	// HookBlocking is the time within Reduce, on the trainer's own goroutine.
+	// HookBlocking is the time within Reduce on the trainer's own goroutine.
 	HookBlocking = "hook blocking"
-	// HookBeside is the time in which the trainer goes on meanwhile, or waits for its reductions.
+	// HookBeside is the time during which the trainer continues, or waits for its reductions.
 	HookBeside = "hook beside"
 )

@@ -10,15 +10,15 @@ import (
 	"github.com/psbench/psbench/internal/host/hosttest"
 )
 
-// A trainer that has its answer computes and pushes at once, while the others
-// still get theirs. The race detector watches the gradients.
+// A trainer that has its answer computes and pushes at once, while other trainers still wait for
+// their answers. The race detector watches the gradients.
 func TestTrainersRunAhead(t *testing.T) {
 	const trainers = 4
 	specs := []tensor.BucketSpec{denseOf(64),
 		{Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}
 	for _, transport := range hosttest.Transports {
 		batches := 50
-		if transport == "shm" { // where all work in the same memory
+		if transport == "shm" { // all trainers and the server share this memory
 			batches = 200
 		}
 		for _, timing := range timings {
@@ -35,8 +35,8 @@ func TestTrainersRunAhead(t *testing.T) {
 	}
 }
 
-// runAhead is one bucket of a trainer: it pushes batch*trainers + trainer in every element
-// and must get the mean of that over the trainers.
+// runAhead trains with one bucket. In each batch, the trainer pushes batch*trainers + trainer in
+// every element and must get the mean over all trainers.
 func runAhead(t *testing.T, link comm.ServerLink, b *tensor.Bucket, trainer, trainers, batches int) {
 	for batch := range batches {
 		if b.Sparse {

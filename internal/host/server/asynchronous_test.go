@@ -14,15 +14,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// echo is a server that answers every push at once, with itself.
+// echo is a server that answers each push at once with the pushed gradient.
 type echo struct{}
 
 func (echo) Reset()                   {}
 func (echo) Receive(p sdk.Push) error { return p.Answer(p.Gradient) }
 
-// Trainers of an asynchronous server have as many batches as they like, and what the host knows
-// of a batch ends with its answer: there are no rounds that wait for trainers which never come,
-// nothing is allocated for a push, and nothing of it lives on but its measurement.
+// Trainers of an asynchronous server may have different numbers of batches. The host forgets a
+// batch when it is answered. So no round waits for trainers that never push, a push allocates
+// nothing, and only its measurement stays.
 func TestUnequalCountsOfBatches(t *testing.T) {
 	counts := []int{3, 500, 7000}
 	const half = 3500
@@ -54,7 +54,7 @@ func TestUnequalCountsOfBatches(t *testing.T) {
 		run(2, 0, half)
 		others.Wait()
 		measured(3 + 500 + half)
-		role.Recorder.Reset() // which leaves it enough storage for the other half
+		role.Recorder.Reset() // keeps storage for the second half
 		before := memory()
 		run(2, half, counts[2])
 		role.awaitAnswers()
@@ -75,7 +75,7 @@ func TestUnequalCountsOfBatches(t *testing.T) {
 	}
 }
 
-// memory is what was allocated so far, and what of it is still reachable.
+// memory returns the runtime's memory statistics after a garbage collection.
 func memory() runtime.MemStats {
 	var m runtime.MemStats
 	runtime.GC()
@@ -84,8 +84,8 @@ func memory() runtime.MemStats {
 	return m
 }
 
-// Of an asynchronous server each push is measured by itself, to its own answer, and nobody is a
-// straggler.
+// An asynchronous server measures each push separately, until its own answer. An asynchronous
+// server has no stragglers.
 func TestAsynchronousMetrics(t *testing.T) {
 	s := newFixture(t, 2, hosttest.Patience, sdk.Asynchronous)
 	f0, slow := s.push(0, 7)
@@ -111,8 +111,8 @@ func TestAsynchronousMetrics(t *testing.T) {
 	}
 }
 
-// A trainer that has no batches left is not overdue, however long others wait for the server, and
-// neither is one that goes on.
+// A trainer without remaining batches is not overdue, however long others wait for the server. A
+// trainer that still pushes is not overdue either.
 func TestEndedTrainersAreNotOverdue(t *testing.T) {
 	s := newFixture(t, 3, hosttest.Patience, sdk.Asynchronous)
 	hosttest.Must(t, s.role.Expect([]int{1, 9, 9}))
@@ -136,8 +136,8 @@ func TestEndedTrainersAreNotOverdue(t *testing.T) {
 	}
 }
 
-// An answer that no push waits for ends the run, whatever the server makes of its error; what is
-// in flight stays so.
+// An answer without a waiting push ends the run, even if the server ignores the error. Pushes in
+// flight stay unanswered.
 func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -210,8 +210,8 @@ func TestAnswersThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// A server of parameters answers batch 0 at once, which fetches what it holds, and waits for all
-// from then on.
+// A server of parameters answers batch 0 at once, because batch 0 only fetches the parameters. From
+// batch 1 on, the server waits for all trainers.
 func TestServersOfParametersAnswerFetches(t *testing.T) {
 	s := newFixture(t, 2, hosttest.Patience)
 	s.role.buckets[0].fetches = true

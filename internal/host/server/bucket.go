@@ -11,44 +11,43 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// bucket is one bucket of gradients on a server: the batches that are in flight there, and
-// what is measured of them.
+// bucket is one bucket of gradients on a server, with its batches in flight and its measurements.
 type bucket struct {
 	index            int
 	trainers         int
-	asynchronous     bool // a push is answered whether others have come or not
-	fetches          bool // batch 0 is: it holds no gradient and fetches parameters
+	asynchronous     bool // the server may answer a push before other trainers push
+	fetches          bool // batch 0 holds no gradient; it fetches the parameters
 	straggler, whole *sdk.Series
-	slots            []slot         // by trainer; where the server takes pushes itself
-	takenNS          []atomic.Int64 // by trainer, as slots: since when a push of it is in Receive; 0: none is
-	chunks           []chunk        // where the host reduces them
+	slots            []slot         // by trainer; only if the server takes pushes itself
+	takenNS          []atomic.Int64 // by trainer, like slots: start of its push's Receive; 0 outside Receive
+	chunks           []chunk        // only if the host reduces the pushes
 
 	mu sync.Mutex
-	// rounds holds the batches that are not fully answered; an asynchronous server has none.
-	// A synchronous server has two for a moment: a trainer that has its answer pushes the
-	// next batch while the others still get theirs.
+	// rounds holds the batches that are not fully answered. An asynchronous server has no rounds. A
+	// synchronous server may briefly have two: a trainer that has its answer pushes the next batch
+	// while others still wait for their answers.
 	rounds []*round
 }
 
-// round is one batch of one bucket. Arrivals and answers are counted in chunks; a
-// push that comes whole is one chunk.
+// round is one batch of one bucket. Arrivals and answers are counted in chunks. A push that arrives
+// whole counts as one chunk.
 type round struct {
 	open              bool
 	batch             int64
-	chunks            int   // of each push
-	from              []int // chunks that arrived, by trainer
+	chunks            int   // chunks per push
+	from              []int // arrived chunks, by trainer
 	arrived, answered int
-	openedNS          int64 // when the first chunk arrived
-	complete          int   // trainers all of whose chunks arrived
-	firstNS, lastNS   int64 // when the first and the last of them were complete
+	openedNS          int64 // arrival of the first chunk
+	complete          int   // number of trainers whose chunks have all arrived
+	firstNS, lastNS   int64 // when the first and the last trainer were complete
 
-	// Where the host reduces: chunks that are reduced, since when, and how long the
-	// server's own calls took, in ns.
+	// The next fields are used if the host reduces: the number of reduced chunks, the start of the
+	// reduction in ns, and the ns in the server's own methods.
 	reduced             int
 	reducingNS, spentNS int64
 }
 
-// handle takes a push, or a chunk of one, from the port.
+// handle takes a push, or a chunk of a push, from the port.
 func (r *Role) handle(a *comm.Arrival) error {
 	if !r.Working.TryRLock() {
 		return r.Over()
@@ -61,9 +60,9 @@ func (r *Role) handle(a *comm.Arrival) error {
 	return r.reduce(b, b.noteArrival(a), a)
 }
 
-// reduce takes a chunk into its reduction and, with the last one, answers all
-// trainers. It holds the chunk until then: a trainer that has its answer may push
-// the next batch while the others still get theirs.
+// reduce adds a chunk to its reduction. After the last one, reduce answers all trainers. reduce
+// locks the chunk until then, because a trainer that has its answer may push the next batch while
+// others still wait for their answers.
 func (r *Role) reduce(b *bucket, round *round, a *comm.Arrival) error {
 	c := &b.chunks[a.Chunk]
 	c.mu.Lock()
@@ -85,8 +84,8 @@ func (r *Role) reduce(b *bucket, round *round, a *comm.Arrival) error {
 	return r.answerAll(b, round, c)
 }
 
-// answerAll answers a chunk to all trainers, last to the one in whose gradient the
-// answer is: once answered, it may overwrite that.
+// answerAll answers a chunk to all trainers. The answer lies in one trainer's gradient, and that
+// trainer comes last, because it may overwrite the gradient once answered.
 func (r *Role) answerAll(b *bucket, round *round, c *chunk) error {
 	r.answering.RLock()
 	defer r.answering.RUnlock()
@@ -108,14 +107,14 @@ func (r *Role) answerAll(b *bucket, round *round, c *chunk) error {
 
 func (b *bucket) key(r *round) sdk.Key { return sdk.Key{A: r.batch, B: int64(b.index)} }
 
-// noteArrival returns the round of an arrival.
+// noteArrival adds an arrival to its round and returns the round.
 func (b *bucket) noteArrival(a *comm.Arrival) *round {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.join(a)
 }
 
-// join takes an arrival into its round; b.mu is held.
+// join adds an arrival to its round. The caller holds b.mu.
 func (b *bucket) join(a *comm.Arrival) *round {
 	r := b.round(a)
 	r.arrived++
@@ -133,7 +132,7 @@ func (b *bucket) join(a *comm.Arrival) *round {
 	return r
 }
 
-// round finds the round of the arrival's batch or opens one.
+// round returns the round of the arrival's batch, or opens one.
 func (b *bucket) round(a *comm.Arrival) *round {
 	var free *round
 	for _, r := range b.rounds {
@@ -153,7 +152,7 @@ func (b *bucket) round(a *comm.Arrival) *round {
 	return free
 }
 
-// missing are the trainers not all of whose chunks arrived.
+// missing returns the trainers with missing chunks.
 func (r *round) missing() (trainers []int) {
 	for t, n := range r.from {
 		if n < r.chunks {
@@ -163,8 +162,8 @@ func (r *round) missing() (trainers []int) {
 	return trainers
 }
 
-// noteReduced notes that a chunk was reduced. With the last one it is true, and the
-// round knows since when and how long.
+// noteReduced records that a chunk was reduced. noteReduced returns true for the last chunk; the
+// round then has the start and duration of the reduction.
 func (b *bucket) noteReduced(r *round, startNS, spentNS int64) (all bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,7 +175,7 @@ func (b *bucket) noteReduced(r *round, startNS, spentNS int64) (all bool) {
 	return r.reduced == r.chunks
 }
 
-// noteAnswers notes that some chunks were answered.
+// noteAnswers records that some chunks were answered.
 func (b *bucket) noteAnswers(r *round, chunks int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,7 +185,7 @@ func (b *bucket) noteAnswers(r *round, chunks int) {
 	}
 }
 
-// unanswered says that some pushes have no answer yet.
+// unanswered reports whether any push has no answer so far.
 func (b *bucket) unanswered() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -194,7 +193,7 @@ func (b *bucket) unanswered() bool {
 		slices.ContainsFunc(b.rounds, func(r *round) bool { return r.open && r.answered < r.arrived })
 }
 
-// reset forgets the pass.
+// reset clears the state of the pass.
 func (b *bucket) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,8 +203,8 @@ func (b *bucket) reset() {
 	}
 }
 
-// overdue returns the trainers (by position) for which a bucket has waited longer than
-// waitNS at nowNS, and since which batch.
+// overdue returns the trainers (by position) for which a bucket has waited longer than waitNS at
+// nowNS, and the batch that the bucket waits for.
 func (b *bucket) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A push that comes in chunks is there with its last one.
+// A push in chunks counts as arrived with its last chunk.
 func TestChunksOfARound(t *testing.T) {
 	rec := &sdk.Recorder{}
 	b := &bucket{index: 4, trainers: 2, straggler: rec.Series("s", "straggler"), whole: rec.Series("w", "whole")}
@@ -48,8 +48,8 @@ func TestChunksOfARound(t *testing.T) {
 	}
 }
 
-// A server that takes pushes itself waits for any of the others, for as long as the oldest push
-// has no answer: for those that have not pushed since and have batches left.
+// A server that takes pushes itself may wait for any trainer. The wait counts from the oldest
+// unanswered push. Trainers are overdue if they have not pushed since then and have batches left.
 func TestOverduePushes(t *testing.T) {
 	role := &Role{trainers: make([]process.Peer, 4)}
 	b := &bucket{trainers: 4, asynchronous: true}

@@ -9,7 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// build makes the server or joins the one in a companion. For an elementwise server it makes the reduction.
+// build builds the server, or connects to the companion with the server. For an elementwise server,
+// build also makes the reduction.
 func (r *Role) build(env sdk.ServerEnv, companion process.Peer) (_ any, err error) {
 	choice := r.Part()
 	if r.config.Protocol {
@@ -37,7 +38,7 @@ func (r *Role) build(env sdk.ServerEnv, companion process.Peer) (_ any, err erro
 	return server, nil
 }
 
-// showPart passes the memory in which pushes arrive to the companion with the server, if there is one.
+// showPart passes the memory for pushes to the companion with the server, if there is one.
 func (r *Role) showPart(port comm.Port) error {
 	if r.part == nil {
 		return nil
@@ -52,8 +53,8 @@ func (r *Role) showPart(port comm.Port) error {
 	return r.part.Take(stores)
 }
 
-// BoundaryNS is the median cost in ns of a no-op call to the companion with the server, once it is
-// joined; 0 where there is none.
+// BoundaryNS returns the median round trip, in ns, of a no-op call to the companion with the
+// server. BoundaryNS returns 0 without a companion or before the connection.
 func (r *Role) BoundaryNS() int64 { return r.tripNS }
 
 func peerNames(peers []process.Peer) (names []string) {

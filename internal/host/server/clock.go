@@ -7,23 +7,24 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// clock is what a reduction reads. Between two readings lies one reading more than what
-// is timed, and what is timed may be as short: so its cost is taken off. It is
-// taken off sums too, therefore it is no whole number of ns, and what is left of a
-// single block may be below 0.
+// clock measures reductions. The time between two readings includes the cost of one reading. The
+// measured work may be just as short, so clock subtracts that cost.
+//
+// Sums of times are corrected too. The cost is therefore not rounded to whole ns, and a single
+// corrected time may be below 0.
 type clock struct {
 	now       func() int64 // ns
 	readingNS float64
 }
 
-// since is how long it is since a reading, less what reading took.
+// since returns the time since a reading, less the cost of the reading.
 func (c *clock) since(startNS int64) float64 { return float64(c.now()-startNS) - c.readingNS }
 
 // monotonic is the clock of all measurements.
 var monotonic = sync.OnceValue(func() clock { return newClock(comm.Now) })
 
-// newClock finds out what a reading of now costs: the mean of many in a row, and of
-// several such rows the quickest, in which nothing came between.
+// newClock measures the cost of one reading of now. newClock takes the mean of many readings in a
+// row. Of several rows, newClock uses the fastest, which nothing interrupted.
 func newClock(now func() int64) clock {
 	const rows, readings = 16, 64
 	c := clock{now, math.Inf(1)}

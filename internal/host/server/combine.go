@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Combine computes an elementwise server's answer to each list of gradients, in memory of the list's first
-// gradient. For any other server it returns why the answer is unknown.
+// Combine computes an elementwise server's answer to each list of gradients, in the memory of the
+// list's first gradient. For any other server, Combine returns why the answer is unknown.
 func (r *Role) Combine(lists [][][]float32) (answers [][]float32, unknown string, err error) {
 	if r.reduction == nil {
 		return nil, "it is no elementwise server, and so nobody else knows what it must answer", nil
@@ -29,7 +29,7 @@ func (r *Role) Combine(lists [][][]float32) (answers [][]float32, unknown string
 	return answers, "", nil
 }
 
-// once combines gradients outside of a pass, as they would be in one.
+// once combines gradients outside a pass in the same way as in a pass.
 func (r *reduction) once(sum []float32, others [][]float32) {
 	if r.timing == sdk.OnLastArrival {
 		r.server.Combine(sum, others)

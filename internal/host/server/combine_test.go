@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/host/hosttest"
 )
 
-// A server says once more what it makes of gradients, whenever it combines them, and refuses what no
-// trainers can have pushed.
+// A server can combine gradients again outside a pass, for each timing. The server refuses lists
+// that no trainers can have pushed.
 func TestCombinesOnceMore(t *testing.T) {
 	for _, timing := range timings {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// holding is a server that answers every push at once or never, and holds a weight of
-// two values, which each push changes.
+// holding is a server that holds a weight of two values, which each push changes. holding answers
+// every push at once, or never.
 type holding struct {
 	silent bool
 	weight []float32
@@ -32,8 +32,8 @@ func (s *holding) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
 	return []sdk.ParameterSpec{{Name: "weight", Shape: []int{2}}}, []tensor.Tensor{{Shape: []int{2}, Data: s.weight}}
 }
 
-// What a server holds is summarized where the run asks for it, unless a push of a
-// pass that failed is unanswered.
+// A server's parameters are summarized if the run asks for it, unless a push of a failed pass is
+// unanswered.
 func TestHeldParametersAreSummarized(t *testing.T) {
 	for _, c := range []struct {
 		asked, silent bool
@@ -63,7 +63,7 @@ func TestHeldParametersAreSummarized(t *testing.T) {
 	}
 }
 
-// A server of parameters knows the run's model and its seed.
+// A server of parameters gets the run's model and seed.
 func TestServerKnowsItsRun(t *testing.T) {
 	var env sdk.ServerEnv
 	parts := append(slices.Clone(hosttest.ToyParts),

@@ -10,25 +10,24 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// virtualCore is a core whose time passes in the calls of a server and in readings of
-// the clock alone.
+// virtualCore is a core whose time advances only in the server's calls and in clock readings.
 type virtualCore struct {
 	ns     float64
-	spent  float64 // in the calls that are to be timed
+	spent  float64 // time in the calls to be measured
 	called bool
 }
 
-// virtualTime is a clock and a server on virtual cores. A block costs 80 ns, the first
-// one of a core five times as much, each up to a tenth more or less.
+// virtualTime is a clock and a server on virtual cores. A block costs 80 ns, and a core's first
+// block costs five times as much. Each cost varies randomly by up to a tenth.
 type virtualTime struct {
 	timing sdk.Timing
-	core   *virtualCore // that works
+	core   *virtualCore // the core that is working
 	random *rand.Rand
 }
 
 const (
 	virtualReadingNS = 23.4
-	// readingErrorNS is how wrong whole ns make a time.
+	// readingErrorNS is the error from rounding times to whole ns.
 	readingErrorNS = 2
 )
 
@@ -46,7 +45,7 @@ func (v *virtualTime) pass(elements int, blockNS float64) {
 	v.core.spent += ns
 }
 
-// Combine is timed as the server's if that does everything on the last arrival.
+// Combine counts as the server's time only if the server does all work at the last arrival.
 func (v *virtualTime) Combine(sum []float32, _ [][]float32) {
 	if v.timing == sdk.OnLastArrival {
 		v.pass(len(sum), 50)
@@ -63,17 +62,17 @@ func (v *virtualTime) Finish(sum []float32) {
 	}
 }
 
-// virtualReduction is a reduction for two trainers in virtual time.
+// virtualReduction returns a reduction for two trainers in virtual time.
 func virtualReduction(timing sdk.Timing, seed uint64) (*reduction, *virtualTime) {
 	v := &virtualTime{timing: timing, core: &virtualCore{}, random: rand.New(rand.NewPCG(seed, 0))} // #nosec G404 -- not secret
 	r := &reduction{server: v, timing: timing, pool: &pool{}, clock: newClock(v.now)}
-	v.core = &virtualCore{} // calibrating took time
+	v.core = &virtualCore{} // the calibration advanced the old core's time
 	return r, v
 }
 
-// What a server's own calls are said to take is within a tenth of what they took, for
-// few blocks and many, though the first is five times slower and the last one short,
-// on one core and on two.
+// The measured time of a server's own calls is within a tenth of the true time. The bound holds for
+// few and many blocks, on one core and on two. The first block is five times slower and the last
+// one may be short.
 func TestSpentTimeIsWithinATenth(t *testing.T) {
 	const most = 1000
 	gradients := [][]float32{make([]float32, most*comm.BlockElements), make([]float32, most*comm.BlockElements)}
@@ -101,7 +100,7 @@ func TestSpentTimeIsWithinATenth(t *testing.T) {
 	}
 }
 
-// onOneCore takes both gradients; it gives the time that is said to be spent and what was.
+// onOneCore adds both gradients. onOneCore returns the measured time and the true time.
 func onOneCore(r *reduction, v *virtualTime, parts [][]float32) (int64, float64) {
 	c := &r.newChunks(denseOf(len(parts[0])), len(parts))[0]
 	_, _, _ = c.add(arrival(0, parts[0], false))
@@ -109,7 +108,7 @@ func onOneCore(r *reduction, v *virtualTime, parts [][]float32) (int64, float64)
 	return ns, v.core.spent
 }
 
-// onTwoCores gives the shares to two workers as chance has it, one of them being slow.
+// onTwoCores distributes the shares randomly over two workers. One worker gets fewer shares.
 func onTwoCores(r *reduction, v *virtualTime, parts [][]float32) (int64, float64) {
 	c := &r.newChunks(denseOf(len(parts[0])), len(parts))[0]
 	copy(c.blocks.parts, parts)
@@ -128,7 +127,7 @@ func onTwoCores(r *reduction, v *virtualTime, parts [][]float32) (int64, float64
 	return r.pool.longest(&c.own), max(cores[0].spent, cores[1].spent)
 }
 
-// The calls for an only trainer are timed whole, and the clock's own cost is taken off.
+// The server's calls for a single trainer are measured as a whole, less the clock's own cost.
 func TestOnlyTrainerCostsWhatItsCallTakes(t *testing.T) {
 	for _, timing := range timings {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {
@@ -142,7 +141,7 @@ func TestOnlyTrainerCostsWhatItsCallTakes(t *testing.T) {
 	}
 }
 
-// A reading of the clock costs what it says, though other work comes between.
+// newClock finds the cost of a reading even if other work interrupts the readings.
 func TestClockKnowsItsCost(t *testing.T) {
 	core, readings := 0.0, 0
 	c := newClock(func() int64 {

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/host/protocol/protocoltest"
 )
 
-// Whatever a part answers that cannot be ends the run with a sentence that names it.
+// Any invalid answer of a part ends the run with an error that names the part.
 func TestPartsThatLie(t *testing.T) {
 	answer := func(h wire.Header, change func(*wire.Header)) wire.Header {
 		a := wire.Header{Op: protocoltest.Answer, Flags: protocoltest.Push, Batch: int64(pushIndex(h)),
@@ -93,7 +93,7 @@ func TestPartsThatLie(t *testing.T) {
 	}
 }
 
-// A part that writes past the end of a push is named, with the push.
+// If a part writes past the end of a push, the error names the part and the push.
 func TestPartsThatWritePastTheEnd(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {
 		t.Run(transport, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestPartsThatWritePastTheEnd(t *testing.T) {
 	}
 }
 
-// What is answered twice, or before others have pushed, the host of all servers notices.
+// The host of the server notices an answer that comes twice, or before all trainers have pushed.
 func TestPartsThatAnswerWrongly(t *testing.T) {
 	for want, times := range map[string]int{
 		"server9: server tested answered batch 0, bucket 0 of trainer0 twice":                                                                         2,
@@ -140,8 +140,8 @@ func TestPartsThatAnswerWrongly(t *testing.T) {
 	}
 }
 
-// A part that takes no pushes is named, with what it was given; so is one that dies, and one that says
-// what is wrong with it.
+// An error names a part that takes no pushes, together with the push. An error also names a part
+// that dies or reports a failure.
 func TestPartsThatFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		take    func(*protocoltest.Part, wire.Header) error

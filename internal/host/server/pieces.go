@@ -2,9 +2,9 @@ package server
 
 import "github.com/psbench/psbench/comm"
 
-// runPieces is run where gradients come in pieces: one after the other, each as it is there
-// from everybody, while the trainers copy the next. It works alone, since it is they who have to
-// keep up.
+// runPieces is like run, for gradients that arrive in pieces. runPieces works on each piece once
+// that piece has arrived from all trainers, while the trainers copy the next one. runPieces uses
+// only one core and leaves the other cores to the trainers, which must keep up.
 func (b *blockReduction) runPieces(own *worker) (spentNS int64, err error) {
 	own.meter = meter{}
 	for k := range comm.PieceCount(b.elements()) {
@@ -16,7 +16,7 @@ func (b *blockReduction) runPieces(own *worker) (spentNS int64, err error) {
 	return own.meter.spentNS(), nil
 }
 
-// runPiece does all there is to do with elements from to to.
+// runPiece does all work on the elements i with from <= i < to.
 func (b *blockReduction) runPiece(own *worker, from, to int) (err error) {
 	for t, p := range b.pieces {
 		if p == nil {

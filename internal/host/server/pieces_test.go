@@ -13,12 +13,12 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// parcel is a gradient that comes in pieces.
+// parcel is a gradient that arrives in pieces.
 type parcel struct {
 	values []float32
 	broken error
-	given  int // elements
-	piece  int // the next one
+	given  int // elements fetched so far
+	piece  int // index of the next piece
 }
 
 func (p *parcel) Fetch() ([]float32, error) {
@@ -33,7 +33,8 @@ func (p *parcel) Give(src []float32) error {
 	return p.broken
 }
 
-// untouchable stands for the values of a gradient in pieces: none of them may get anywhere.
+// untouchable returns placeholder values for a gradient that arrives in pieces. None of these
+// values may reach an answer.
 func untouchable(n int) []float32 {
 	values := make([]float32, n)
 	for i := range values {
@@ -42,7 +43,7 @@ func untouchable(n int) []float32 {
 	return values
 }
 
-// However gradients come, the answer has the bits that it has where all come whole.
+// The answer has the same bits, whether gradients arrive whole or in pieces.
 func TestPieceReductionHasTheSameBits(t *testing.T) {
 	for _, timing := range timings {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestPieceReductionHasTheSameBits(t *testing.T) {
 	}
 }
 
-// A trainer whose pieces do not come ends the reduction with its error.
+// If a trainer's pieces do not arrive, the reduction ends with the trainer's error.
 func TestPieceReductionFails(t *testing.T) {
 	gone := errors.New("the trainer has ended")
 	for trainers := 1; trainers <= 2; trainers++ {

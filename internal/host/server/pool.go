@@ -8,59 +8,60 @@ import (
 )
 
 const (
-	// shareElements is how much a participant takes at a time, 32 KiB.
+	// shareElements is the number of elements that a participant takes at a time, 32 KiB.
 	shareElements = 8 << 10
-	// splitElements is the least work that is split over cores, 256 KiB: less is
-	// done before another core is awake.
+	// splitElements is the smallest job that is split over cores, 256 KiB. A smaller job is done
+	// before another core wakes up.
 	splitElements = 64 << 10
 
-	// exactBlocks is how many blocks of a job each worker times in any case: among them
-	// is the first one, which pays for what the caches lost meanwhile and speaks for no
-	// other.
+	// exactBlocks is the number of a job's first blocks that each worker always measures. The first
+	// block pays for cache misses and is not typical of the others.
 	exactBlocks = 8
-	// blockStride is the distance of the blocks that are timed after them. It is odd, so
-	// that they fall on every place in a share of blocks, in a page and in a huge page,
-	// whose sizes are powers of two.
+	// blockStride is the distance between the measured blocks after the first ones. The distance is
+	// odd, so that measured blocks cover every position in a share, a page and a huge page. The sizes
+	// of all three are powers of two.
 	blockStride = 5
 )
 
-// job is work on elements that are independent of each other.
+// job is work on elements that can be processed independently.
 type job interface {
-	// elements is how many there are.
+	// elements returns the number of elements.
 	elements() int
-	// run works on elements from to to as the participant w.
+	// run works on the elements i with from <= i < to, as participant w.
 	run(w *worker, from, to int)
 }
 
-// worker is what one participant in a job keeps to itself.
+// worker is the private state of one participant in a job.
 type worker struct {
 	parts  [][]float32   // views of a block, by trainer
-	pieces [][]float32   // pieces that are worked on, by trainer
-	meter  meter         // of the calls that the job times
+	pieces [][]float32   // current pieces, by trainer
+	meter  meter         // measures the calls that the job times
 	wake   chan struct{} // holds a token if there may be work
 }
 
-// meter finds out how long a worker spent in the calls of a job that are to be timed,
-// without reading the clock around each block. Two readings take 50 to 80 ns, and average
-// divides a block in about as much, of 1 µs that it works on it. So the first blocks are
-// timed and then every fifth, which stands for its neighbours: 1 to 2 % of the work on a
+// meter estimates how long a worker spent in the timed calls of a job, without reading the clock
+// around each block. Two readings take 50 to 80 ns. The server average divides one block in about
+// the same time, and works 1 µs on the block in total. So meter measures the first blocks and then
+// every fifth block, which stands for its neighbours. Measuring costs 1 to 2 % of the work on a
 // large bucket.
 //
-// Up to 9 blocks are timed in full. Beyond that the error of the estimate is the difference
-// between sampled blocks and the mean of the blocks that they stand for. If the time per element
-// of the blocks differs by at most a share d, up to a third, the error is below 2d, however long
-// the first blocks took. A long interruption of a worker breaks this bound: it counts five times
-// in a sampled block and not at all elsewhere, which is right only on average.
+// Up to 9 blocks are measured in full. With more blocks, the error is the difference between the
+// sampled blocks and the mean of the blocks that they represent. If the blocks' times per element
+// differ by at most a share d, up to a third, the error is below 2d. The time of the first blocks
+// does not matter.
+//
+// A long interruption of a worker breaks this bound. The interruption counts five times in a
+// sampled block and not at all in another one, which is right only on average.
 //
 // The zero meter has seen no block.
 type meter struct {
 	blocks        int
-	exactNS       float64 // spent on the first blocks
-	sampledNS     float64 // spent on the sampled ones of the others
-	sampled, rest int64   // elements of the sampled ones, and of all others
+	exactNS       float64 // time spent on the first blocks
+	sampledNS     float64 // time spent on the sampled later blocks
+	sampled, rest int64   // elements of sampled later blocks, and of all later blocks
 }
 
-// next takes note of a block and says whether it is to be timed, and then given to add.
+// next counts a block and reports whether to measure it. The caller then passes the time to add.
 func (m *meter) next(elements int) (timed bool) {
 	index := m.blocks - exactBlocks
 	m.blocks++
@@ -83,7 +84,7 @@ func (m *meter) add(ns float64) {
 	}
 }
 
-// spentNS is how long all blocks took.
+// spentNS returns the estimated time of all blocks in ns.
 func (m *meter) spentNS() int64 {
 	ns := m.exactNS
 	if m.sampled > 0 {
@@ -92,22 +93,22 @@ func (m *meter) spentNS() int64 {
 	return int64(math.Round(max(0, ns)))
 }
 
-// pool splits jobs over the cores. The caller works on its job itself, and parked
-// goroutines help. A helper that wakes up late finds the job closed and does
-// nothing, so the caller does not wait for it.
+// pool splits jobs over the cores. The caller works on its own job, and parked goroutines help. A
+// helper that wakes up late finds the job closed and does nothing, so the caller does not wait for
+// it.
 type pool struct {
-	busy    sync.Mutex // held for the length of a job
+	busy    sync.Mutex // held during a job
 	helpers []*worker
 
-	// gate is locked between jobs. Helpers hold it for reading while they work, so
-	// that locking it again waits for those inside and keeps the others out.
+	// gate is locked between jobs. Helpers hold the read lock while they work. Locking the gate again
+	// therefore waits for working helpers and keeps other helpers out.
 	gate sync.RWMutex
 	job  job
-	next atomic.Int64 // the next share
+	next atomic.Int64 // index of the next share
 }
 
-// newPool makes a pool for reductions of parts gradients that uses all cores. Its
-// goroutines run in group until done is closed.
+// newPool makes a pool that uses all cores for reductions of parts gradients. The pool's goroutines
+// run in group until done is closed.
 func newPool(parts int, group *sync.WaitGroup, done <-chan struct{}) *pool {
 	p := &pool{}
 	p.gate.Lock()
@@ -119,9 +120,9 @@ func newPool(parts int, group *sync.WaitGroup, done <-chan struct{}) *pool {
 	return p
 }
 
-// run does all of j and returns the longest time that a participant spent in what
-// the job times, in ns. The caller works as own. If the pool has a job already, the
-// caller works alone.
+// run completes job j. run returns the longest time, in ns, that a participant spent in the calls
+// that the job times. The caller works as own. If the pool already has a job, the caller works
+// alone.
 func (p *pool) run(j job, own *worker) int64 {
 	n := j.elements()
 	if n < splitElements || len(p.helpers) == 0 || !p.busy.TryLock() {
@@ -139,7 +140,7 @@ func (p *pool) run(j job, own *worker) int64 {
 	for _, w := range p.helpers[:min(len(p.helpers), shares-1)] {
 		select {
 		case w.wake <- struct{}{}:
-		default: // it has a token
+		default: // the helper already has a token
 		}
 	}
 	p.work(own)
@@ -148,14 +149,14 @@ func (p *pool) run(j job, own *worker) int64 {
 	return p.longest(own)
 }
 
-// runAlone is run by the caller alone.
+// runAlone is like run without helpers.
 func runAlone(j job, own *worker) int64 {
 	own.meter = meter{}
 	j.run(own, 0, j.elements())
 	return own.meter.spentNS()
 }
 
-// longest is the most that a participant in the last job spent.
+// longest returns the longest time, in ns, that a participant spent in the last job.
 func (p *pool) longest(own *worker) int64 {
 	ns := own.meter.spentNS()
 	for _, w := range p.helpers {
@@ -164,7 +165,7 @@ func (p *pool) longest(own *worker) int64 {
 	return ns
 }
 
-// work takes share after share until none is left.
+// work takes one share after another until none is left.
 func (p *pool) work(w *worker) {
 	n := p.job.elements()
 	for {

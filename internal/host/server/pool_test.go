@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// counting counts how often each share is worked on.
+// counting is a job that counts how often each share is processed.
 type counting []atomic.Int32
 
 func (c counting) elements() int { return len(c) * shareElements }
@@ -19,8 +19,8 @@ func (c counting) run(w *worker, from, to int) {
 	w.meter.exactNS++
 }
 
-// Every share is done once, by whoever is there, and a helper that is late for one
-// job does no harm to the next.
+// Every share is processed exactly once. A helper that is late for one job does not disturb the
+// next.
 func TestPoolDoesEachBlockOnce(t *testing.T) {
 	p := newReduction(t, sdk.OnArrival, mean(1), 1).pool
 	var callers sync.WaitGroup

@@ -18,27 +18,27 @@ import (
 	"github.com/psbench/psbench/internal/host/protocol/protocoltest"
 )
 
-// spoken are a dense bucket, one of several frames, and a sparse one.
+// spoken holds a dense bucket, a dense bucket that takes several frames, and a sparse bucket.
 var spoken = []tensor.BucketSpec{
 	{Index: 0, Elements: 5}, {Index: 1, Elements: comm.ChunkElements + 3},
 	{Index: 2, Sparse: true, TableRows: 12, Width: 2, Capacity: 12, Elements: 24},
 }
 
-// Where a part takes the memory from that it answers with.
+// The memory in which a part writes its answers.
 const (
 	itself    = "the push itself"
 	another   = "another's push"
 	ownMemory = "memory of its own"
 )
 
-// adder is a part that answers all trainers with the sum of what they have pushed or, asynchronous,
-// each at once with twice its push.
+// adder is a part that answers all trainers with the sum of their pushes. If asynchronous, adder
+// answers each push at once with twice the pushed gradient.
 type adder struct {
 	trainers     int
 	from         string
 	asynchronous bool
 	arrived      [3][]wire.Header // by bucket
-	using        [3][2]int        // answers with its own memory that are in use, by bucket and turn
+	using        [3][2]int        // number of answers in use in the part's own memory, by bucket and turn
 	announced    [3][2]bool
 }
 
@@ -53,7 +53,7 @@ func (a *adder) take(p *protocoltest.Part, h wire.Header) error {
 				return err
 			}
 		}
-		return p.Send(taken) // after the answer, which may be
+		return p.Send(taken) // sent after the answer, which the protocol allows
 	case protocoltest.Answered:
 		for turn := range a.using[h.Bucket] { // in the order of the answers
 			if a.using[h.Bucket][turn] > 0 {
@@ -66,12 +66,12 @@ func (a *adder) take(p *protocoltest.Part, h wire.Header) error {
 	return fmt.Errorf("operation %#x", h.Op)
 }
 
-// answer answers what has arrived.
+// answer answers the pushes that have arrived.
 func (a *adder) answer(p *protocoltest.Part, bucket int32) error {
 	all := a.arrived[bucket]
 	a.arrived[bucket] = nil
 	spec := &spoken[bucket]
-	sum, width := map[int32][]float32{}, spec.Width // by row; of a dense bucket there is one
+	sum, width := map[int32][]float32{}, spec.Width // by row; a dense bucket has one row
 	if !spec.Sparse {
 		width = spec.Elements
 	}
@@ -163,10 +163,10 @@ func (a *adder) answer(p *protocoltest.Part, bucket int32) error {
 	}
 }
 
-// pushIndex is the number of the tensor of a push.
+// pushIndex returns the tensor number of a push.
 func pushIndex(h wire.Header) int32 { return int32(h.Arg)*int32(len(spoken)) + h.Bucket }
 
-// openPart hosts a server in a companion, which take is, and links trainers to it.
+// openPart starts a server whose part is in a companion, played by take, and links trainers to it.
 func openPart(t testing.TB, transport string, trainers int, timeout time.Duration, asynchronous bool,
 	take func(*protocoltest.Part, wire.Header) error) (*Role, []comm.ServerLink, []*comm.Store, *protocoltest.Part) {
 	t.Helper()
@@ -184,8 +184,8 @@ func openPart(t testing.TB, transport string, trainers int, timeout time.Duratio
 	return role, links, stores, part
 }
 
-// fill writes what a trainer pushes in a batch: numbers that add up without rounding, of a sparse
-// bucket in rows of which neighbours share some.
+// fill writes the gradient that a trainer pushes in a batch. The numbers add up without rounding.
+// In a sparse bucket, trainers with neighbouring numbers share some rows.
 func fill(t testing.TB, b *tensor.Bucket, trainer int, batch int64) {
 	t.Helper()
 	if b.Sparse {
@@ -199,7 +199,7 @@ func fill(t testing.TB, b *tensor.Bucket, trainer int, batch int64) {
 	}
 }
 
-// wanted is what comes back.
+// wanted returns the expected answer.
 func wanted(t testing.TB, spec tensor.BucketSpec, trainers []int, batch int64) *tensor.Gradient {
 	t.Helper()
 	merger, answer := tensor.NewRowMerger(len(trainers)), tensor.NewBucket(spec)
@@ -220,8 +220,8 @@ func wanted(t testing.TB, spec tensor.BucketSpec, trainers []int, batch int64) *
 	return &answer.Gradient
 }
 
-// A server in a companion answers what it is pushed, over every transport, wherever the pushes lie and
-// whatever memory it answers with.
+// A server in a companion answers pushes correctly over every transport, for every kind of memory
+// that pushes and answers lie in.
 func TestPartsServe(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp"} {
 		for _, trainers := range []int{1, 2, 4} {
@@ -250,7 +250,7 @@ func TestPartsServe(t *testing.T) {
 	}
 }
 
-// pass has every trainer push some batches, and holds what comes back against what must.
+// pass makes every trainer push some batches and checks the answers.
 func pass(t *testing.T, links []comm.ServerLink, stores []*comm.Store, asynchronous bool) {
 	t.Helper()
 	const batches = 3
@@ -267,7 +267,7 @@ func pass(t *testing.T, links []comm.ServerLink, stores []*comm.Store, asynchron
 	var trainers sync.WaitGroup
 	for i, link := range links {
 		trainers.Go(func() {
-			elsewhere := comm.NewStore(spoken) // as a hook's own memory
+			elsewhere := comm.NewStore(spoken) // like a hook's own memory
 			for batch := range int64(batches) {
 				buckets := stores[i].Buckets
 				if batch == 1 {

@@ -11,23 +11,23 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// slot is where a trainer's pushes of a bucket pass through, one at a time, on their way to a
-// server that takes them itself. The bucket's mu guards it.
+// slot holds a trainer's current push of a bucket to a server that takes pushes itself. A slot
+// holds one push at a time. The bucket's mu guards the slot.
 type slot struct {
-	answer  func(sdk.Push, *tensor.Gradient) error // what answers its pushes
+	answer  func(sdk.Push, *tensor.Gradient) error // function that answers the pushes
 	arrival *comm.Arrival
-	round   *round // nil where the server is asynchronous
+	round   *round // nil if the server is asynchronous
 
-	number  int64 // of the last push
-	batch   int64 // of that push; -1 before the first one of a pass
-	atNS    int64 // when it arrived
-	pending bool  // it has no answer yet
+	number  int64 // number of the last push
+	batch   int64 // batch of the last push; -1 before the first one of a pass
+	atNS    int64 // arrival of the last push
+	pending bool  // the last push has no answer so far
 
-	over int64 // the last number of the pass before
-	last int64 // the trainer's last batch; math.MaxInt64 while unknown
+	over int64 // number of the last push in the previous pass
+	last int64 // the trainer's last batch in the pass; math.MaxInt64 if unknown
 }
 
-// newSlots makes the slots of a bucket.
+// newSlots makes the slots of a bucket, one per trainer.
 func (r *Role) newSlots(b *bucket) []slot {
 	slots := make([]slot, b.trainers)
 	b.takenNS = make([]atomic.Int64, b.trainers)
@@ -38,7 +38,7 @@ func (r *Role) newSlots(b *bucket) []slot {
 	return slots
 }
 
-// reset forgets the pass.
+// reset clears the state of the pass.
 func (s *slot) reset() { s.batch, s.over, s.last = -1, s.number, math.MaxInt64 }
 
 // receive hands a push to the server.
@@ -54,7 +54,7 @@ func (r *Role) receive(b *bucket, a *comm.Arrival) error {
 	return nil
 }
 
-// take makes a push of an arrival.
+// take converts an arrival to a push.
 func (b *bucket) take(a *comm.Arrival) sdk.Push {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,8 +68,8 @@ func (b *bucket) take(a *comm.Arrival) sdk.Push {
 		Gradient: a.Gradient}, s.answer)
 }
 
-// answer sends g to a trainer for p. An error ends the run even if the server ignores it: at once, or
-// at the collection of measurements if the report comes too late.
+// answer sends g to a trainer as the answer to p. An error ends the run even if the server ignores
+// it. If the error comes too late for that, Collect returns it.
 func (r *Role) answer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) error {
 	s, err := r.beginAnswer(b, trainer, p, g)
 	if err == nil {
@@ -81,14 +81,14 @@ func (r *Role) answer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) er
 	return err
 }
 
-// fail is a function of its own because its variable goes to the heap.
+// fail is a separate function because its variable is allocated on the heap.
 func (r *Role) fail(err error) {
 	r.broken.CompareAndSwap(nil, &err)
 	r.Fail(err)
 }
 
-// beginAnswer notes that a trainer's push is being answered: it may push again before that
-// returns, so what there was to know of the push is in the slot as it was.
+// beginAnswer records that a trainer's push is being answered. The trainer may push again before
+// beginAnswer returns, so beginAnswer returns a copy of the slot as it was before.
 func (r *Role) beginAnswer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) (slot, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,8 +102,9 @@ func (r *Role) beginAnswer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradien
 	return *s, nil
 }
 
-// wrong says what is wrong with g as the answer to p now; "" if nothing is. A push that is not that of
-// its slot was answered before, or the trainer could not have pushed again. b.mu is held.
+// wrong describes the fault of g as the answer to p, or returns "" if g is valid. If the slot holds
+// another push than p, then p was answered before: the trainer could not have pushed again
+// otherwise. The caller holds b.mu.
 func (r *Role) wrong(b *bucket, s *slot, p sdk.Push, g *tensor.Gradient) string {
 	switch {
 	case p.Number <= s.over:
@@ -136,7 +137,7 @@ func (r *Role) sendAnswer(b *bucket, s slot, g *tensor.Gradient) error {
 	return nil
 }
 
-// expect notes after which batch each trainer has no other.
+// expect stores the last batch of each trainer.
 func (b *bucket) expect(last []int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,10 +146,10 @@ func (b *bucket) expect(last []int64) {
 	}
 }
 
-// overduePushes asks how long the oldest push has waited: only the server knows for which
-// others it waits, or for how many, of whatever batch. Any trainer could be it that has
-// batches left and has not pushed since. If there is none, it is the server itself that is
-// late, and its trainers' own deadlines will tell. b.mu is held.
+// overduePushes checks how long the oldest push has waited. Only the server knows which trainers
+// and batches it waits for, and how many. So overduePushes returns every trainer that has batches
+// left and has not pushed since. If there is none, the server itself is late, and the trainers' own
+// deadlines report it. The caller holds b.mu.
 func (b *bucket) overduePushes(nowNS, waitNS int64) (missing []int, batch int64) {
 	var oldest *slot
 	for t := range b.slots {

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// meeting is a server that keeps each push until every trainer has pushed. All are then
-// answered at once, each on a goroutine of its own.
+// meeting is a server that keeps each push until every trainer has pushed. meeting then answers all
+// pushes at once, each on its own goroutine.
 type meeting struct {
 	trainers int
 	mu       sync.Mutex
@@ -38,8 +38,8 @@ func (m *meeting) Receive(p sdk.Push) error {
 	return nil
 }
 
-// A server may keep a push for as long as it likes and answer it from any goroutine, over
-// every transport.
+// A server may keep a push as long as it likes and answer it from any goroutine, over every
+// transport.
 func TestPushesAreAnsweredFromElsewhere(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		m := &meeting{trainers: 3, all: make(chan struct{}), failed: make(chan error, 3)}
@@ -58,7 +58,7 @@ func TestPushesAreAnsweredFromElsewhere(t *testing.T) {
 		for range links {
 			hosttest.Must(t, <-m.failed)
 		}
-		m.answers.Wait() // no answer begins beside it: all have told how they ended
+		m.answers.Wait() // no answer is still running here
 	}
 }
 
@@ -68,7 +68,7 @@ type refusing struct{}
 func (refusing) Reset()                   {}
 func (refusing) Receive(p sdk.Push) error { return fmt.Errorf("bucket %d is refused", p.Bucket) }
 
-// An error of Receive is told and ends the links.
+// An error of Receive is reported and closes the links.
 func TestReceiveThatFails(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		role, links, stores := openServer(t, transport, whole(refusing{}), []tensor.BucketSpec{{Elements: 2}}, 1,
@@ -85,8 +85,8 @@ func TestReceiveThatFails(t *testing.T) {
 	}
 }
 
-// Trainers that push different batches would be averaged into nonsense. Another bucket may be
-// at another batch.
+// Averaging pushes of different batches would give meaningless gradients, so the server refuses
+// them. Different buckets may be at different batches.
 func TestElementwiseServerRefusesAnotherBatch(t *testing.T) {
 	specs := []tensor.BucketSpec{{Elements: 2},
 		{Index: 1, Elements: 4, Sparse: true, TableRows: 2, Width: 2, Capacity: 2}}

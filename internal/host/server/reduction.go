@@ -14,20 +14,20 @@ type reduction struct {
 	timing   sdk.Timing
 	pool     *pool
 	clock    clock
-	computed *sdk.Series // how long the server took for each (batch, bucket)
+	computed *sdk.Series // the server's own time for each (batch, bucket)
 }
 
-// chunk is the state of one chunk of a bucket: the arrivals of the batch that is in
-// flight there. There is only one: no trainer has an answer, and so a chunk of the
-// next batch to push, before all have pushed.
+// chunk is the state of one chunk of a bucket: the arrivals of the batch in flight. Only one batch
+// can be in flight. A trainer pushes a chunk of the next batch only after its answer, and answers
+// come after all trainers have pushed.
 type chunk struct {
 	mu       sync.Mutex
 	batch    int64
 	arrived  int
 	arrivals []*comm.Arrival // by trainer
-	blocks   blockReduction  // of a dense bucket
-	rows     *rowReduction   // of a sparse one, which is one chunk; nil for a dense one
-	own      worker          // of the goroutine with the last arrival
+	blocks   blockReduction  // for a dense bucket
+	rows     *rowReduction   // for a sparse bucket, which is a single chunk; nil for a dense one
+	own      worker          // state of the goroutine with the last arrival
 }
 
 // newChunks makes the chunks of a bucket.
@@ -54,8 +54,8 @@ func (r *reduction) newChunks(spec tensor.BucketSpec, trainers int) []chunk {
 	return chunks
 }
 
-// add does the work of one arrival. The caller holds c.mu. At the last arrival it returns true:
-// then answerTo has the answers, and spentNS is the measured time of the server's own methods.
+// add does the work for one arrival. The caller holds c.mu. At the last arrival, add returns true:
+// answerTo then returns the answers, and spentNS is the measured time of the server's own methods.
 func (c *chunk) add(a *comm.Arrival) (spentNS int64, last bool, err error) {
 	c.arrivals[a.Trainer] = a
 	c.arrived++
@@ -71,7 +71,7 @@ func (c *chunk) add(a *comm.Arrival) (spentNS int64, last bool, err error) {
 	return spentNS, last, err
 }
 
-// answerTo is what a trainer gets.
+// answerTo returns the answer to a trainer.
 func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 	switch {
 	case c.rows != nil:
@@ -83,35 +83,35 @@ func (c *chunk) answerTo(trainer int) *tensor.Gradient {
 	}
 }
 
-// blockReduction reduces a chunk of dense gradients in the memory in which they arrived. A
-// bucket of S bytes from T trainers costs, in bytes read and written:
+// blockReduction reduces a chunk of dense gradients in the memory in which they arrived. For a
+// bucket of S bytes and T trainers, the costs in bytes read and written are:
 //
-//   - on arrival, nothing for the first gradient, 3S for each that is combined before the
-//     next has arrived, and at the last arrival (1+n)*S read, with n gradients still to
-//     combine, and T*S written;
-//   - on the last arrival, nothing before that, then T*S read and T*S written;
-//   - with one trainer, what the server's Finish touches.
+//   - on arrival: nothing for the first gradient, and 3S for each gradient that is combined
+//     before the next one arrives. At the last arrival, with n gradients still to combine,
+//     (1+n)*S are read and T*S written;
+//   - on the last arrival: nothing before that, then T*S are read and T*S written;
+//   - with one trainer: only the memory that the server's Finish accesses.
 //
-// All work after the last arrival goes block by block, so that a block is in the
-// cache from its first combination until its last copy is written. It is a job of the pool. Where trainers are
-// not answered in place, the T*S written are S and what is sent.
+// All work after the last arrival goes block by block, as a job of the pool. So a block stays in
+// the cache from its first combination until its last copy is written. If trainers are not answered
+// in place, S bytes are written instead of T*S, in addition to the sent bytes.
 //
-// Where a gradient comes in pieces, all work waits for the last arrival, and goes through
-// everybody's first pieces, then the second, and so on, in the same order.
+// If a gradient arrives in pieces, all work waits for the last arrival. The work then handles the
+// first piece of all trainers, then the second, and so on, in the same order of trainers.
 type blockReduction struct {
 	*reduction
 	parts    [][]float32   // the gradients, by trainer
-	pieces   []comm.Pieces // of the gradients that come in pieces, by trainer
-	inPieces bool          // there are some
-	// inPlace says of each trainer whether it finds the answer where its gradient is: it is copied there.
-	// Otherwise it is sent from where it comes into being.
+	pieces   []comm.Pieces // pieces of the gradients that arrive in pieces, by trainer
+	inPieces bool          // whether any gradient arrives in pieces
+	// inPlace says, by trainer, whether the answer is copied to the memory of the trainer's gradient.
+	// If inPlace is false, the answer is sent from the memory in which it is computed.
 	inPlace []bool
-	owner   int   // the trainer in whose gradient the answer comes into being
-	rest    []int // trainers whose gradients are still to be combined with the owner's
-	last    bool  // the last gradient is there: the answer is due
+	owner   int   // trainer whose gradient's memory holds the answer
+	rest    []int // trainers whose gradients are not combined so far
+	last    bool  // the last gradient has arrived, so the answer is due
 }
 
-// add notes a gradient and, as the server's timing says, combines what is there.
+// add records a gradient and combines the arrived gradients as the server's timing says.
 func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (spentNS int64, err error) {
 	b.parts[a.Trainer], b.pieces[a.Trainer], b.inPlace[a.Trainer], b.last = a.Gradient.Values, a.Pieces, a.InPlace, last
 	if first {
@@ -139,16 +139,17 @@ func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (sp
 		if err != nil {
 			return 0, err
 		}
-		return min(spentNS, b.clock.now()-start), nil // an estimate may exceed all of the work
-	case b.timing == sdk.OnArrival && !first && !a.More && !b.inPieces: // else the next one is there already
+		return min(spentNS, b.clock.now()-start), nil // the estimate may exceed the total time
+	case b.timing == sdk.OnArrival && !first && !a.More && !b.inPieces: // otherwise the next gradient has already arrived
 		b.work(own, a)
 		b.rest = b.rest[:0]
 	}
 	return 0, nil
 }
 
-// work goes through the gradients when a has arrived. While gradients arrive in frames, the cores copy the
-// frames of others, whose readers add as well: then waking a helper costs more than it saves.
+// work processes the gradients when a has arrived. If gradients arrive in frames, other goroutines
+// are copying frames and adding gradients on the other cores. Waking a helper would then cost more
+// than it saves.
 func (b *blockReduction) work(own *worker, a *comm.Arrival) (spentNS int64) {
 	if !a.InPlace {
 		return runAlone(b, own)
@@ -156,8 +157,8 @@ func (b *blockReduction) work(own *worker, a *comm.Arrival) (spentNS int64) {
 	return b.pool.run(b, own)
 }
 
-// alone is the work for a server's only trainer. Nothing is combined or copied, so
-// there is nothing to gain from blocks.
+// alone does the work for a server's only trainer. Nothing is combined or copied, so blocks would
+// save nothing.
 func (b *blockReduction) alone() (spentNS int64) {
 	start := b.clock.now()
 	b.server.Finish(b.parts[0])
@@ -166,10 +167,10 @@ func (b *blockReduction) alone() (spentNS int64) {
 
 func (b *blockReduction) elements() int { return len(b.parts[b.owner]) }
 
-// run works on elements from to to of the gradients.
+// run works on the elements i of the gradients with from <= i < to.
 func (b *blockReduction) run(own *worker, from, to int) { b.runBlocks(own, b.parts, from, to) }
 
-// runBlocks works on elements from to to of parts.
+// runBlocks works on the elements i of parts with from <= i < to.
 func (b *blockReduction) runBlocks(own *worker, parts [][]float32, from, to int) {
 	for from < to {
 		end := min(from+comm.BlockElements, to)
@@ -189,9 +190,8 @@ func (b *blockReduction) runBlocks(own *worker, parts [][]float32, from, to int)
 	}
 }
 
-// block takes a block through all steps of the server. The meter of own is for what the
-// server's timing says: not for what is combined on arrival, and not for the copies that are
-// answers.
+// block runs all steps of the server on a block. The meter of own measures only the work that the
+// server's timing names. block measures neither combinations on arrival nor copies of the answer.
 func (b *blockReduction) block(own *worker, sum []float32, rest [][]float32) {
 	if b.timing == sdk.OnArrival && len(rest) > 0 {
 		b.server.Combine(sum, rest)

@@ -19,7 +19,7 @@ import (
 
 var timings = []sdk.Timing{sdk.OnArrival, sdk.OnLastArrival}
 
-// mean averages the gradients of so many trainers.
+// mean is a server that averages the gradients of this many trainers.
 type mean int
 
 func (m mean) Combine(sum []float32, others [][]float32) {
@@ -36,7 +36,7 @@ func (m mean) Finish(sum []float32) {
 	}
 }
 
-// newReduction makes a reduction on four cores, whatever the machine has.
+// newReduction makes a reduction on four cores, even if the machine has fewer or more.
 func newReduction(t testing.TB, timing sdk.Timing, server sdk.ElementwiseServer, trainers int) *reduction {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	done := make(chan struct{})
@@ -49,15 +49,16 @@ func newReduction(t testing.TB, timing sdk.Timing, server sdk.ElementwiseServer,
 	return r
 }
 
-// arrival is a trainer's gradient as a port brings it; more says that the next is there.
+// arrival returns a trainer's gradient as a port delivers it. more says that the next gradient has
+// already arrived.
 func arrival(trainer int, values []float32, more bool) *comm.Arrival {
 	return &comm.Arrival{Trainer: trainer, Gradient: &tensor.Gradient{Values: values}, More: more, InPlace: true}
 }
 
-// denseOf is the spec of a bucket of so many elements.
+// denseOf returns the spec of a dense bucket with this many elements.
 func denseOf(elements int) tensor.BucketSpec { return tensor.BucketSpec{Elements: elements} }
 
-// value is what a trainer's gradient has as element i in a batch.
+// value returns element i of a trainer's gradient in a batch.
 func value(trainer, batch, i int) float32 {
 	return float32(math.Sin(float64(i%1009)+float64(7*trainer)) * float64(batch+1))
 }
@@ -77,7 +78,7 @@ func requireMean(t *rapid.T, got []float32, trainers, batch int) {
 func TestReductionIsTheMean(t *testing.T) {
 	for _, timing := range timings {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {
-			var reductions [6]*reduction // by count of trainers
+			var reductions [6]*reduction // by number of trainers
 			for trainers := 1; trainers < len(reductions); trainers++ {
 				reductions[trainers] = newReduction(t, timing, mean(trainers), trainers)
 			}
@@ -121,10 +122,10 @@ func TestReductionIsTheMean(t *testing.T) {
 	}
 }
 
-// sparse is a table of 5 rows of 2.
+// sparse is a bucket for a table of 5 rows with 2 columns.
 var sparse = tensor.BucketSpec{Elements: 10, Sparse: true, TableRows: 5, Width: 2, Capacity: 5}
 
-// table is g with every row in place.
+// table expands g to a full table.
 func table(g *tensor.Gradient) []float32 {
 	out := make([]float32, sparse.Elements)
 	for i, row := range g.Rows {
@@ -140,7 +141,7 @@ func TestReductionOfRowsIsTheMean(t *testing.T) {
 				trainers := rapid.IntRange(1, 6).Draw(t, "trainers")
 				r := &reduction{server: mean(trainers), timing: timing, clock: monotonic()}
 				c := &r.newChunks(sparse, trainers)[0]
-				for range 2 { // the second batch must not see anything of the first
+				for range 2 { // the second batch must not see the first one's values
 					want := make([]float64, sparse.Elements)
 					order := rapid.Permutation(positions(trainers)).Draw(t, "order")
 					for k, trainer := range order {
@@ -180,8 +181,8 @@ func positions(n int) []int {
 	return out
 }
 
-// The difference between the timings: on arrival what arrived is combined, on the last
-// arrival nothing was touched before.
+// The two timings differ. With OnArrival, the server combines gradients as they arrive. With
+// OnLastArrival, the server leaves all gradients unchanged before the last arrival.
 func TestWhenAReductionWorks(t *testing.T) {
 	for timing, want := range map[sdk.Timing][][]float32{sdk.OnArrival: {{2}, {5}}, sdk.OnLastArrival: {{2}, {3}}} {
 		t.Run(fmt.Sprint(timing), func(t *testing.T) {
@@ -196,7 +197,8 @@ func TestWhenAReductionWorks(t *testing.T) {
 	}
 }
 
-// decimal makes the gradients the digits of a number, in the order in which it has them.
+// decimal is a server that appends gradients as the digits of a number, so that the result shows
+// their order.
 type decimal struct{}
 
 func (decimal) Combine(sum []float32, others [][]float32) {
@@ -208,7 +210,7 @@ func (decimal) Combine(sum []float32, others [][]float32) {
 }
 func (decimal) Finish([]float32) {}
 
-// Gradients are combined as they arrived or by rank, dense ones and rows.
+// Gradients are combined in the order of arrival or of rank, for dense buckets and rows.
 func TestOrderOfCombination(t *testing.T) {
 	rows := tensor.BucketSpec{Elements: 1, Sparse: true, TableRows: 1, Width: 1, Capacity: 1}
 	for timing, want := range map[sdk.Timing]float32{sdk.OnArrival: 312, sdk.OnLastArrival: 123} {
@@ -259,8 +261,8 @@ func TestReductionAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Over real links each trainer gets the mean of what all pushed, in every bucket
-// and batch, and each bucket is measured once.
+// Over real links, each trainer gets the mean of all pushes, in every bucket and batch. Each bucket
+// is measured once per batch.
 func TestElementwiseServers(t *testing.T) {
 	specs := []tensor.BucketSpec{
 		{Index: 0, Elements: 5},
@@ -296,8 +298,8 @@ func TestElementwiseServers(t *testing.T) {
 	}
 }
 
-// keysOf counts measurements by key; those that lie outside of a time count as
-// something else.
+// keysOf counts measurements by key. keysOf counts measurements outside the given time under
+// another key.
 func keysOf(ms []sdk.Measurement, from, to int64) map[string]int {
 	out := map[string]int{}
 	for _, m := range ms {
@@ -309,7 +311,7 @@ func keysOf(ms []sdk.Measurement, from, to int64) map[string]int {
 	return out
 }
 
-// trainAlong pushes every bucket of some batches and checks the answers.
+// trainAlong pushes all buckets in some batches and checks the answers.
 func trainAlong(t *testing.T, link comm.ServerLink, store *comm.Store, rank, trainers, batches int) {
 	for batch := range batches {
 		var futures []*comm.Future

@@ -6,15 +6,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// rowReduction reduces sparse gradients. Their sum grows by rows, so it cannot come into
-// being in the place of one of them: each merge makes it anew in memory of the server's.
-// Merging lists of n rows in all costs that many comparisons times the lists, and a pass over
-// their values.
+// rowReduction reduces sparse gradients. Merging adds rows, so the sum cannot be computed in the
+// memory of a gradient. Each merge writes a new sum in the server's own memory. Merging k lists
+// with n rows in total takes n*k comparisons and one pass over their values.
 type rowReduction struct {
 	*reduction
 	merger     *tensor.RowMerger
-	combine    func(row []float32, others [][]float32) // the server's; a method value is an allocation
-	parts      []*tensor.Gradient                      // by trainer, where they are kept
+	combine    func(row []float32, others [][]float32) // the server's method, stored because each method value allocates
+	parts      []*tensor.Gradient                      // by trainer, if they are kept
 	sum, spare tensor.Gradient
 }
 
@@ -25,7 +24,7 @@ func newRowReduction(r *reduction, spec tensor.BucketSpec, trainers int) *rowRed
 	}
 }
 
-// add notes a gradient and, as the server's timing says, merges what is there.
+// add records a gradient and merges the arrived gradients as the server's timing says.
 func (r *rowReduction) add(a *comm.Arrival, first, last bool) (spentNS int64, err error) {
 	start := int64(0)
 	switch {
@@ -51,7 +50,7 @@ func (r *rowReduction) add(a *comm.Arrival, first, last bool) (spentNS int64, er
 	return int64(max(0, r.clock.since(start))), nil
 }
 
-// merge sets the sum to the union of gradients. The sum may be one of them.
+// merge sets the sum to the union of the gradients' rows. The sum may be one of the gradients.
 func (r *rowReduction) merge(gradients ...*tensor.Gradient) error {
 	r.merger.Reset()
 	for _, g := range gradients {

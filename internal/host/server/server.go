@@ -1,6 +1,6 @@
-// Package server hosts a parameter server: it takes the pushes of trainers, reduces them with
-// an elementwise server's methods or hands them to a server of any other sort, answers, and
-// measures.
+// Package server runs a parameter server. The server takes the pushes of trainers, answers them and
+// measures them. For an elementwise server, the package reduces the pushes with the server's
+// methods. Any other server gets the pushes themselves.
 package server
 
 import (
@@ -21,55 +21,58 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Role hosts a server. It reduces the pushes to an elementwise server itself, with the server's
-// methods, and hands pushes to any other server. It records the metrics that all servers share.
+// Role hosts a server. For an elementwise server, Role reduces the pushes itself with the server's
+// methods. Any other server gets the pushes from Role. Role also records the metrics that all
+// servers share.
 type Role struct {
 	*process.Process
 	config    Config
-	server    sdk.Server       // nil if it is elementwise
-	part      *protocol.Server // the server, if that is in a companion; nil otherwise
-	tripNS    int64            // the median of a no-op call to it
-	reduction *reduction       // nil if it is not
-	described []any            // the parts, for their facts
-	trainers  []process.Peer   // that push, some maybe for others as well
-	pushedFor int              // how many trainers those are in all
+	server    sdk.Server       // nil if the server is elementwise
+	part      *protocol.Server // the server in a companion; nil if it is in this process
+	tripNS    int64            // median round trip of a no-op call to part
+	reduction *reduction       // nil if the server is not elementwise
+	described []any            // parts whose facts are reported
+	trainers  []process.Peer   // processes that push; some may also push for others
+	pushedFor int              // number of trainers that they push for in total
 	buckets   []bucket
-	// answering is held for reading while an answer is sent and noted: a trainer
-	// may end its pass before the server has noted the pass's last answer.
+	// answering is read-locked while an answer is sent and recorded. A trainer may end its pass before
+	// the server has recorded the pass's last answer.
 	answering sync.RWMutex
-	broken    atomic.Pointer[error] // the first answer that could not be given
+	broken    atomic.Pointer[error] // error of the first answer that failed
 }
 
 // Config is the configuration of a server.
 type Config struct {
 	Seed      uint64
 	Summarize bool
-	// Asynchronous says that it may answer before all of its trainers have come.
+	// Asynchronous says that the server may answer before all trainers have pushed.
 	Asynchronous bool
-	// Protocol says that the server is in a companion, called by the frames of docs/protocol.md.
+	// Protocol says that the server is in a companion that is called by the frames of
+	// docs/protocol.md.
 	Protocol bool
-	Model    *process.Choice // of a server of parameters
-	ModelEnv sdk.ModelEnv    // of Model
+	Model    *process.Choice // the model, for a server of parameters
+	ModelEnv sdk.ModelEnv    // environment of Model
 }
 
 // Peers are the processes that push to a server.
 type Peers struct {
 	Buckets  []tensor.BucketSpec
 	Trainers []process.Peer
-	// PushedFor is for how many trainers these push; 0: for as many as they are.
+	// PushedFor is the number of trainers that these processes push for; 0 means one trainer per
+	// process.
 	PushedFor int
-	Part      process.Peer // the companion with the server, if there is one
+	Part      process.Peer // the companion with the server, if any
 }
 
-// New makes the role of a server, which Connect builds.
+// New makes the role of a server. Connect builds the server itself.
 func New(proc *process.Process, c Config) *Role {
 	if c.Protocol {
-		proc.Fabric = proc.Fabric.InSegments() // which the companion maps
+		proc.Fabric = proc.Fabric.InSegments() // the companion maps the segments
 	}
 	return &Role{Process: proc, config: c}
 }
 
-// Connect builds the server and waits for its trainers. It gives the facts of its parts.
+// Connect builds the server, waits for its trainers and returns the facts of its parts.
 func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	r.trainers, r.pushedFor = peers.Trainers, cmp.Or(peers.PushedFor, len(peers.Trainers))
 	specs := peers.Buckets
@@ -118,13 +121,13 @@ func (r *Role) Connect(peers Peers) (map[string]string, error) {
 	return facts, nil
 }
 
-// staged says how the buckets of trainers travel.
+// staged describes how the trainers' buckets are transferred.
 func (r *Role) staged(port comm.Port) string {
 	shared, ok := port.(comm.DeviceLink)
 	if !ok {
 		return "staged: transport " + r.Fabric.Name + " maps no memory of one host"
 	}
-	var names, reasons []string // of the trainers whose buckets are staged
+	var names, reasons []string // trainers whose buckets are staged, and why
 	for t, trainer := range r.trainers {
 		if why := shared.Staged(t); why != "" {
 			names, reasons = append(names, trainer.Name), append(reasons, why)
@@ -136,7 +139,8 @@ func (r *Role) staged(port comm.Port) string {
 	return "staged for " + comm.JoinNames(names) + ": " + reasons[0]
 }
 
-// newBuckets makes the buckets. A server that does not wait for all trainers has no stragglers.
+// newBuckets makes the buckets. A server that does not wait for all trainers has no straggler
+// metric.
 func (r *Role) newBuckets(specs []tensor.BucketSpec) {
 	var straggler *sdk.Series
 	if !r.config.Asynchronous {
@@ -156,7 +160,7 @@ func (r *Role) newBuckets(specs []tensor.BucketSpec) {
 	}
 }
 
-// serve takes pushes until the port ends.
+// serve takes pushes until the port closes.
 func (r *Role) serve(port comm.Port) {
 	r.Owned.Go(func() {
 		if err := port.Serve(r.handle); err != nil {
@@ -166,14 +170,14 @@ func (r *Role) serve(port comm.Port) {
 	r.Owned.Go(r.watch)
 }
 
-// awaitAnswers waits until every answer of the pass is noted.
+// awaitAnswers waits until every answer of the pass is recorded.
 func (r *Role) awaitAnswers() {
 	r.answering.Lock()
 	defer r.answering.Unlock()
 }
 
-// watch reports the trainers whose gradient is overdue. A trainer waits for the
-// server; only the server knows which other trainer it really waits for.
+// watch reports the trainers whose gradient is overdue. Other trainers only see that they wait for
+// the server. Only the server knows the trainer that causes the wait.
 func (r *Role) watch() {
 	tick := time.NewTicker(max(r.Timeout/20, time.Millisecond))
 	defer tick.Stop()
@@ -192,8 +196,9 @@ func (r *Role) watch() {
 	}
 }
 
-// overdue says whom a bucket waits for at nowNS for longer than the timeout: the server itself, while
-// that is in Receive, which keeps the pushes of others from being seen.
+// overdue returns an error if, at nowNS, a bucket has waited longer than the timeout. The error
+// names the missing trainers. If the server is still in Receive, the error names the server,
+// because it cannot see other pushes meanwhile.
 func (r *Role) overdue(b *bucket, nowNS int64) error {
 	for i := range b.takenNS {
 		if taken := b.takenNS[i].Load(); taken > 0 && nowNS-taken > int64(r.Timeout) {
@@ -222,7 +227,7 @@ func (r *Role) names(trainers []int) []string {
 	return names
 }
 
-// Reset forgets all state, and what was recorded.
+// Reset clears all state and all recorded values.
 func (r *Role) Reset() error {
 	r.awaitAnswers()
 	for b := range r.buckets {
@@ -235,7 +240,8 @@ func (r *Role) Reset() error {
 	return nil
 }
 
-// Expect tells the server how many batches each trainer has in the pass; nil: not yet known.
+// Expect tells the server how many batches each trainer has in the pass. nil means that the numbers
+// are not known so far.
 func (r *Role) Expect(batches []int) error {
 	if batches != nil {
 		if err := r.expect(batches); err != nil {
@@ -248,8 +254,7 @@ func (r *Role) Expect(batches []int) error {
 	return nil
 }
 
-// expect notes how many batches there are, for the watch: a trainer that has none left is not
-// overdue.
+// expect stores the trainers' numbers of batches. A trainer without batches left is not overdue.
 func (r *Role) expect(batches []int) error {
 	if len(batches) != len(r.trainers) {
 		return fmt.Errorf("%s got the batch counts of %d trainers but has %d trainers", r.Name(), len(batches),
@@ -258,7 +263,7 @@ func (r *Role) expect(batches []int) error {
 	last := make([]int64, len(batches))
 	for t, n := range batches {
 		if last[t] = int64(n) - 1; r.config.Model != nil {
-			last[t]++ // batch 0 fetches the parameters
+			last[t]++ // batch 0 only fetches the parameters
 		}
 	}
 	for b := range r.buckets {
@@ -267,8 +272,8 @@ func (r *Role) expect(batches []int) error {
 	return nil
 }
 
-// Collect sends what was recorded and, if every push is answered, what was made of the
-// parameters that the server holds. An answer that could not be given is its error.
+// Collect sends the recorded values. If every push is answered, Collect also sends summaries of the
+// parameters that the server holds. Collect returns the error of an answer that failed.
 func (r *Role) Collect(send record.Send) error {
 	err := r.collect(send)
 	if broken := r.broken.Load(); err == nil && broken != nil {
@@ -278,7 +283,7 @@ func (r *Role) Collect(send record.Send) error {
 }
 
 func (r *Role) collect(send record.Send) error {
-	// as awaitAnswers, but a failure may leave a stuck answer
+	// Like awaitAnswers, but with a limit: a failure may leave a stuck answer.
 	answered := process.Within(process.CollectGrace, r.answering.TryLock)
 	if answered {
 		r.answering.Unlock()
@@ -297,7 +302,7 @@ func (r *Role) collect(send record.Send) error {
 	return inspect.CollectHeld(r.Engine, r.server, r.config.Summarize, send)
 }
 
-// idle says that every push is answered. A pass that failed leaves some unanswered.
+// idle reports whether every push is answered. A failed pass leaves unanswered pushes.
 func (r *Role) idle() bool {
 	for b := range r.buckets {
 		if r.buckets[b].unanswered() {

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// manual is a server that hands its pushes to the test, which answers them.
+// manual is a server that passes its pushes to the test. The test answers the pushes.
 type manual struct{ calls chan sdk.Push }
 
 func (m *manual) Reset() {}
@@ -27,16 +27,16 @@ func (m *manual) Receive(p sdk.Push) error {
 	return nil
 }
 
-// fixture is a server role with a link of each of its trainers.
+// fixture is a server role with one link for each trainer.
 type fixture struct {
 	t       *testing.T
 	role    *Role
 	server  *manual
 	links   []comm.ServerLink
-	buckets []*tensor.Bucket // one per trainer
+	buckets []*tensor.Bucket // one for each trainer
 }
 
-// newFixture has a server that is declared as it is or in some other way.
+// newFixture starts a manual server. The functions in declared change the declaration of its part.
 func newFixture(t *testing.T, trainers int, timeout time.Duration, declared ...func(sdk.Part) sdk.Part) *fixture {
 	t.Helper()
 	m := &manual{make(chan sdk.Push, 16)}
@@ -53,18 +53,18 @@ func newFixture(t *testing.T, trainers int, timeout time.Duration, declared ...f
 	return s
 }
 
-// whole is a server that is pushed whole gradients.
+// whole returns a part whose server takes whole gradients.
 func whole(s sdk.Server) sdk.Part {
 	return sdk.NewServer("tested", struct{}{}, func(struct{}, sdk.ServerEnv) (sdk.Server, error) { return s, nil })
 }
 
-// elementwise is a server that the host runs.
+// elementwise returns a part whose server methods are called by the host.
 func elementwise(timing sdk.Timing, s sdk.ElementwiseServer) sdk.Part {
 	return sdk.NewElementwiseServer("tested", timing, struct{}{},
 		func(struct{}, sdk.ServerEnv) (sdk.ElementwiseServer, error) { return s, nil })
 }
 
-// openServer hosts a server and links trainers to it.
+// openServer starts a server and links trainers to it.
 func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.BucketSpec, trainers int,
 	timeout time.Duration) (*Role, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
@@ -75,7 +75,7 @@ func openServer(t testing.TB, transport string, server sdk.Part, specs []tensor.
 	return openRole(t, New(proc, Config{Asynchronous: server.Asynchronous}), Peers{Buckets: specs}, trainers)
 }
 
-// openRole links trainers to a server.
+// openRole links trainers to the server of a role.
 func openRole(t testing.TB, role *Role, req Peers, trainers int) (*Role, []comm.ServerLink, []*comm.Store) {
 	t.Helper()
 	proc := role.Process
@@ -111,11 +111,11 @@ func openRole(t testing.TB, role *Role, req Peers, trainers int) (*Role, []comm.
 	return role, links, stores
 }
 
-// late is a time at which every wait that has begun is overdue.
+// late returns a time at which every wait begun so far is overdue.
 func late() int64 { return comm.Now() + int64(2*hosttest.Patience) }
 
-// push sends a trainer's bucket and returns the server's next call, whose Receive has ended: until
-// then the server itself is waited for.
+// push sends a trainer's bucket and returns the push that the server gets. push first waits until
+// Receive has returned, because the server itself counts as late until then.
 func (s *fixture) push(trainer int, batch int64) (*comm.Future, sdk.Push) {
 	s.t.Helper()
 	f := s.links[trainer].PushPull(batch, s.buckets[trainer])
@@ -165,8 +165,8 @@ func TestServerMetrics(t *testing.T) {
 	}
 }
 
-// Between the answers of a synchronous server the first trainer opens the next
-// round; both are measured by themselves.
+// Between the answers of a synchronous server, the first trainer opens the next round. Both rounds
+// are measured separately.
 func TestTwoOpenRounds(t *testing.T) {
 	s := newFixture(t, 2, hosttest.Patience)
 	f0, p0 := s.push(0, 0)
@@ -222,7 +222,7 @@ func TestOverdueNamesTheMissing(t *testing.T) {
 }
 
 func TestOverdueIsReported(t *testing.T) {
-	// A Receive that returns at once may seem to take as long as others have the processor.
+	// The timeout is long because other processes may delay even a Receive that returns at once.
 	s := newFixture(t, 2, 500*time.Millisecond)
 	s.push(1, 0)
 	select {

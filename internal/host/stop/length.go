@@ -1,22 +1,22 @@
-// Package stop determines the end of a pass: after a number of epochs or iterations or, for a timed pass, at the
-// iteration on which connected trainers agree.
+// Package stop determines where a pass ends: after a number of epochs or iterations. In a timed
+// pass, connected trainers agree on the iteration.
 package stop
 
 import "time"
 
-// Length is the length of a pass: epochs, iterations of each trainer, or a time. Exactly one is above 0; none is if
-// there is no such pass.
+// Length is the length of a pass: a number of epochs, a number of iterations per trainer, or a
+// time. Exactly one field is above 0. All are 0 if there is no pass.
 type Length struct {
 	Epochs     int
 	Iterations int
 	Time       time.Duration
-	// Least is the least number of iterations of each trainer. Epochs with fewer become more, once the number of
-	// batches in an epoch is known.
+	// Least is the minimum number of iterations of each trainer. Settle raises the number of epochs to
+	// reach Least, once the number of batches per epoch is known.
 	Least int
 }
 
-// Settle returns the length for a trainer with so many batches in an epoch, at least one: the trainer with the
-// fewest.
+// Settle returns the length for a trainer with this many batches per epoch, at least one. Use the
+// trainer with the fewest batches.
 func (l Length) Settle(batches int) Length {
 	if l.Least > 0 {
 		l.Epochs = max(l.Epochs, ceil(l.Least, batches))
@@ -25,7 +25,8 @@ func (l Length) Settle(batches int) Length {
 	return l
 }
 
-// IterationsOf returns how many iterations a trainer with so many batches an epoch runs; 0 for a timed pass.
+// IterationsOf returns how many iterations a trainer with this many batches per epoch runs; 0 for a
+// timed pass.
 func (l Length) IterationsOf(batches int) int {
 	if l.Iterations > 0 {
 		return l.Iterations
@@ -33,7 +34,8 @@ func (l Length) IterationsOf(batches int) int {
 	return l.Epochs * batches
 }
 
-// EpochsOf returns how many epochs a trainer with so many batches an epoch begins; 0 for a timed pass.
+// EpochsOf returns how many epochs a trainer with this many batches per epoch begins; 0 for a timed
+// pass.
 func (l Length) EpochsOf(batches int) int {
 	if l.Iterations > 0 {
 		return ceil(l.Iterations, batches)

@@ -30,8 +30,8 @@ func TestSettledLength(t *testing.T) {
 	}
 }
 
-// Enough epochs are as few as give enough iterations, and an epoch that begins has an
-// iteration at least.
+// Settle uses the fewest epochs that give enough iterations. Each epoch that begins has at least
+// one iteration.
 func TestLengthLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		batches := rapid.IntRange(1, 50).Draw(t, "batches")

@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// Point is where the pass of one trainer ends, counted in its iterations. That of a pass of so
-// many iterations is known from the start. A timed one, whose trainers may wait for each
-// other in every iteration, ends in two steps, so that all of them run equally many and none
-// is past the end when it hears of it:
+// Point is the end of one trainer's pass, counted in iterations. If the pass has a fixed number of
+// iterations, the end is known from the start. In a timed pass, trainers may wait for each other in
+// every iteration, so all must run equally many iterations. A timed pass therefore ends in two
+// steps:
 //
-//  1. The core asks each trainer for a bound, which is ahead of where it is. The trainer will
-//     not go past its bound without further word.
-//  2. Once it has the bounds of all, the core tells each the furthest of them, which is the
-//     end. No trainer can be past it, and a trainer that waits at its own bound goes on.
+//  1. The core asks each trainer for a bound ahead of its current iteration. The trainer
+//     promises not to pass its bound before it gets the end.
+//  2. Once the core has all bounds, it sends the furthest bound to each trainer as the end.
+//     No trainer can be past that end, and a trainer that waits at its own bound continues.
 //
-// A trainer returns its bound at once, whatever it waits for, so no wait within an iteration
-// delays the agreement. Bounds lie far enough ahead that trainers usually learn the end before
-// the first one comes to its bound.
+// A trainer returns its bound at once, even while it waits within an iteration, so no such wait
+// delays the agreement. Bounds are far enough ahead that trainers usually get the end before the
+// first one reaches its bound.
 //
-// The zero Point belongs to a pass whose end is unknown. It is not safe for concurrent use: Step
-// and Bound must exclude each other, or a trainer could pass a bound that it gives.
+// The zero Point is for a pass whose end is unknown. Point is not safe for concurrent use. Step and
+// Bound must exclude each other, or a trainer could pass a bound that it promises.
 type Point struct {
 	done  int64 // completed iterations
-	at    int64 // where the trainer stops; 0: nowhere yet
-	final bool  // at is the end, not a bound
+	at    int64 // iteration at which the trainer stops; 0 if unknown
+	final bool  // whether at is the end rather than a bound
 }
 
-// State tells a trainer what to do after an iteration.
+// State says whether a trainer continues, waits or stops after an iteration.
 type State int
 
-// States of a pass.
+// The states of a pass.
 const (
 	GoOn State = iota
-	Wait       // until the end is known
+	Wait       // wait until the end is known
 	Over
 )
 
-// After returns the end of a pass of so many iterations.
+// After returns the end of a pass with this many iterations.
 func After(iterations int64) Point { return Point{at: iterations, final: true} }
 
 // Step counts a completed iteration and returns the next state.
@@ -61,8 +61,8 @@ func (p *Point) State() State {
 // Done returns the number of completed iterations.
 func (p *Point) Done() int64 { return p.done }
 
-// Bound returns an iteration that the trainer will not pass before End: so many ahead, at least one. Later calls
-// return the same bound.
+// Bound returns an iteration that the trainer will not pass before End. The bound is the current
+// iteration plus ahead, but at least the next one. Later calls return the same bound.
 func (p *Point) Bound(ahead int64) int64 {
 	if p.at == 0 {
 		p.at = p.done + max(1, ahead)
@@ -70,7 +70,7 @@ func (p *Point) Bound(ahead int64) int64 {
 	return p.at
 }
 
-// End sets the end of the pass. It returns an error if the trainer may be past it.
+// End sets the end of the pass. End returns an error if the trainer may already be past it.
 func (p *Point) End(at int64) error {
 	if p.final || p.at == 0 || at < p.at {
 		return fmt.Errorf(

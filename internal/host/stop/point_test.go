@@ -55,7 +55,7 @@ func TestPointOfATimedPass(t *testing.T) {
 		t.Error("it can be told twice")
 	}
 
-	var slow Point // a pass of which no iteration has ended
+	var slow Point // no iteration of this pass has ended
 	if b := slow.Bound(0); b != 1 {
 		t.Errorf("nothing ahead of nothing is %d", b)
 	}
@@ -63,7 +63,7 @@ func TestPointOfATimedPass(t *testing.T) {
 		t.Errorf("its end is not the first iteration: %v", err)
 	}
 
-	var early Point // it stands at its bound, which is the end
+	var early Point // waits at its bound, which is the end
 	early.Bound(1)
 	if early.Step() != Wait {
 		t.Error("it does not wait")
@@ -92,20 +92,20 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// world is trainers that end a timed pass together, and the core's questions to them.
+// world simulates trainers that end a timed pass together, and the core's calls to them.
 type world struct {
 	trainers []Point
 	over     []bool
-	arrived  []int64 // iterations that a trainer has begun, and waits in, if more than ended
-	set      []int   // of each trainer
-	lockstep []bool  // by set: an iteration ends once all have begun it
+	arrived  []int64 // iterations that a trainer has begun; it is inside one if this exceeds the ended ones
+	set      []int   // set number of each trainer
+	lockstep []bool  // by set: an iteration ends only once all trainers have begun it
 	bounds   []int64
 	asked    []bool
 	told     []bool
 	ends     []int64
 }
 
-// may says what trainer i can do: begin an iteration, or end the one that it is in.
+// may reports whether trainer i can begin an iteration, or end its current one.
 func (w *world) may(i int) (begin, end bool) {
 	p := &w.trainers[i]
 	if w.over[i] {
@@ -122,9 +122,9 @@ func (w *world) may(i int) (begin, end bool) {
 	return false, true
 }
 
-// However the iterations of trainers and the questions of the core fall between each other,
-// connected trainers end after the same iteration, whether or not they wait for each other
-// in each, nobody goes past a bound or waits for ever.
+// Connected trainers end after the same iteration, for every interleaving of their iterations and
+// the core's calls. The trainers may or may not wait for each other in each iteration. No trainer
+// passes a bound or waits for ever.
 func TestTrainersEndTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "trainers")

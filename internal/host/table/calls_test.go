@@ -15,14 +15,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// library is some servers of tables with the trainers that use them all.
+// library holds some servers of tables and the trainers that use all of them.
 type library struct {
 	roles    []*Role
 	tables   []*toyTable
 	trainers []*sdk.Tables
 }
 
-// openLibrary joins two trainers and two tables, of 3 and 2 columns.
+// openLibrary connects two trainers and two tables, with 3 and 2 columns.
 func openLibrary(t *testing.T, transport string, fail string) *library {
 	t.Helper()
 	specs := []comm.TableSpec{{Rows: 4, Width: 3}, {Rows: 5, Width: 2}}
@@ -40,7 +40,7 @@ func openLibrary(t *testing.T, transport string, fail string) *library {
 		l.roles, l.tables = append(l.roles, role), append(l.tables, table)
 		servers = append(servers, hosttest.LinkPeerOf(role.Process))
 	}
-	// Made after those of the servers, the trainers' processes are closed first.
+	// The trainers' processes are created after the servers' processes, and so closed before them.
 	var processes []*process.Process
 	var trainers []process.Peer
 	for i := range l.trainers {
@@ -67,7 +67,7 @@ func openLibrary(t *testing.T, transport string, fail string) *library {
 	return l
 }
 
-// call has a trainer call all servers at once.
+// call makes a trainer call all servers at once.
 func (l *library) call(trainer int, batch int64, update bool) error {
 	var futures []*comm.Future
 	for _, link := range l.trainers[trainer].Links {
@@ -86,14 +86,14 @@ func (l *library) call(trainer int, batch int64, update bool) error {
 	return err
 }
 
-// Trainers look up and update all tables, and the servers note each of their calls.
+// Trainers look up and update all tables, and the servers record each call.
 func TestTrainersUseTables(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		l := openLibrary(t, transport, "")
 		for trainer, tables := range l.trainers {
 			hosttest.Must(t, tables.Store.Ask([]int64{0, 2, 2}, []int64{0, 3}))
 			hosttest.Must(t, l.call(trainer, 7, false))
-			// Rows 0 and 3 less what the trainer before took from each of them.
+			// The expected values are rows 0 and 3, less the previous trainer's updates.
 			taken := float32(2 * trainer)
 			want := []float32{30 - taken, 32 - taken, 34 - taken, 230 - taken, 232 - taken, 0, 0, 0, 0, 0}
 			if got := tables.Store.Values[:10]; !slices.Equal(got, want) {
@@ -122,7 +122,7 @@ func TestTrainersUseTables(t *testing.T) {
 	}
 }
 
-// A server that fails tells why, and its trainers see that it is gone.
+// A failing server reports the cause. The server's trainers see that it is gone.
 func TestTableServerThatFails(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		l := openLibrary(t, transport, "lookup")

@@ -1,4 +1,4 @@
-// Package table is the role of a server that holds an embedding table.
+// Package table implements the role of a server that holds an embedding table.
 package table
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Role hosts the server of a table: it takes the calls of all trainers, hands
-// them to the server one at a time and measures each.
+// Role hosts the server of a table. Role takes the calls of all trainers, passes them to the server
+// one at a time and measures each call.
 type Role struct {
 	*process.Process
 	config           Config
 	server           sdk.TableServer
 	spec             comm.TableSpec
 	lookups, updates *sdk.Series
-	// calling is held while the server works. A call is noted before it is answered,
-	// so a trainer that has its last answer finds everything noted.
+	// calling is held while the server works. A call is recorded before it is answered. So when a
+	// trainer has its last answer, everything is recorded.
 	calling sync.Mutex
 }
 
 // Config is the configuration of a server of a table.
 type Config struct {
 	Seed      uint64
-	Position  int // among the servers
-	Trainers  int // of the run
+	Position  int // position among the servers
+	Trainers  int // number of trainers in the run
 	Summarize bool
 }
 
@@ -53,10 +53,11 @@ func New(p *process.Process, c Config) (*Role, error) {
 	return r, nil
 }
 
-// Table says how large the table is.
+// Table returns the size of the table.
 func (r *Role) Table() comm.TableSpec { return r.spec }
 
-// Connect waits for the trainers, which look up what spec says. It gives the part's facts.
+// Connect waits for the trainers and returns the part's facts. spec describes the tables that the
+// trainers look up.
 func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[string]string, error) {
 	position := r.config.Position
 	if position < 0 || position >= len(spec.Tables) || spec.Tables[position] != r.spec {
@@ -83,7 +84,7 @@ func (r *Role) Connect(spec comm.LookupSpec, trainers []process.Peer) (map[strin
 	return process.Facts(process.Facts(nil, r.Engine), r.server), nil
 }
 
-// handle takes a call from the port, which answers it afterwards.
+// handle takes a call from the port. The port answers the call afterwards.
 func (r *Role) handle(call *comm.TableCall) error {
 	if !r.Working.TryRLock() {
 		return r.Over()
@@ -107,7 +108,7 @@ func (r *Role) handle(call *comm.TableCall) error {
 	return nil
 }
 
-// describeCall names the batch of a call to a table.
+// describeCall names the batch of a call.
 func describeCall(batch int64) string {
 	if batch == comm.NoBatch {
 		return "held-out samples"
@@ -115,7 +116,7 @@ func describeCall(batch int64) string {
 	return fmt.Sprintf("batch %d", batch)
 }
 
-// Reset returns the table to its initial values and forgets what was recorded.
+// Reset returns the table to its initial values and clears the recorded values.
 func (r *Role) Reset() error {
 	r.calling.Lock()
 	defer r.calling.Unlock()
@@ -124,9 +125,10 @@ func (r *Role) Reset() error {
 	return nil
 }
 
-// Collect sends what was recorded and, if no call is in work, what was made of the table.
+// Collect sends the recorded values. If no call is running, Collect also sends the summary of the
+// table.
 func (r *Role) Collect(send record.Send) error {
-	idle := r.calling.TryLock() // a pass that failed may not have ended
+	idle := r.calling.TryLock() // a failed pass may still be running
 	var facts record.Facts
 	if idle {
 		defer r.calling.Unlock()

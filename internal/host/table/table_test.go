@@ -21,14 +21,14 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// toyTable is a table of which row r, column c starts as seed + 10*r + c. A lookup
-// sums a bag's rows; an update subtracts a bag's gradient from each of them.
+// toyTable is a toy table server. Row r, column c of the table starts as seed + 10*r + c. A lookup
+// sums a bag's rows. An update subtracts a bag's gradient from each of its rows.
 type toyTable struct {
 	spec comm.TableSpec
 	env  sdk.TableEnv
 	fail string
 
-	working sync.Mutex // fails where two calls overlap
+	working sync.Mutex // detects overlapping calls
 	values  []float32
 }
 
@@ -92,13 +92,13 @@ func (s *toyTable) Held() ([]sdk.ParameterSpec, []tensor.Tensor) {
 	return []sdk.ParameterSpec{{Name: "table", Shape: shape}}, []tensor.Tensor{{Shape: shape, Data: s.values}}
 }
 
-// PassFacts records something, which is collected too.
+// PassFacts records a value, which must be collected too.
 func (s *toyTable) PassFacts() map[string]string {
 	s.env.Recorder.Series("toy", "end of pass").Record(sdk.Key{}, 1, 2)
 	return nil
 }
 
-// tableOf hosts a toy table.
+// tableOf creates the role of a toy table.
 func tableOf(t *testing.T, on process.Config, c Config, spec comm.TableSpec, fail string) (*Role, *toyTable, error) {
 	t.Helper()
 	table := &toyTable{spec: spec, fail: fail}
@@ -149,8 +149,8 @@ func TestTableServerKnowsItsRun(t *testing.T) {
 	}
 }
 
-// Calls are measured by kind, batch and trainer, but for those of no batch, and what they
-// changed is summarized.
+// Calls are measured by kind, batch and trainer, unless they belong to no batch. The table's
+// changes are summarized.
 func TestTableCalls(t *testing.T) {
 	r, table, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true},
 		comm.TableSpec{Rows: 3, Width: 2}, "")
@@ -226,8 +226,8 @@ func TestTableCallsThatFail(t *testing.T) {
 	}
 }
 
-// After a pass that failed a call may still be in work: what it may change is not
-// summarized, and nobody waits for it.
+// After a failed pass, a call may still be running. Collect then sends no summary, because the call
+// may change the table, and Collect does not wait.
 func TestCollectDuringATableCall(t *testing.T) {
 	r, _, err := tableOf(t, process.Config{Name: "server1"}, Config{Summarize: true}, comm.TableSpec{Rows: 3, Width: 2},
 		"")

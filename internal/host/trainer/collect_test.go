@@ -9,13 +9,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What is collected while a pass goes on is of iterations that ended, with their samples.
+// Collect during a pass returns only finished iterations and their samples.
 func TestCollectDuringAPass(t *testing.T) {
 	t.Parallel()
 	r := newToyWorld(t, "shm", "{}").trainer
 	hosttest.Must(t, r.Reset())
 	whole := r.Recorder.Series("batch_level_metric", "batch_all")
-	r.training.Lock() // the pass does not end
+	r.training.Lock() // as if the pass did not end
 	defer r.training.Unlock()
 	r.Epoch(0)
 	ended, stop := make(chan struct{}), make(chan struct{})
@@ -54,13 +54,13 @@ func TestCollectDuringAPass(t *testing.T) {
 	if losses == 0 || recorded != losses && recorded != losses+1 {
 		t.Errorf("there are %d measurements of %d iterations", recorded, losses)
 	}
-	// The toy has four batches of 2, 2, 2 and 1 samples.
+	// The toy data has four batches of 2, 2, 2 and 1 samples.
 	if want := int64(losses/4*7 + losses%4*2); work.Samples != want || work.EndNS < work.StartNS || work.StartNS == 0 {
 		t.Errorf("the work is %v after %d iterations, want %d samples", work, losses, want)
 	}
 }
 
-// lateTrainer records something when it is asked what it knows after the pass.
+// lateTrainer records a value when it is asked for its facts after the pass.
 type lateTrainer struct {
 	sdk.Trainer
 	counter *sdk.Counter
@@ -72,7 +72,7 @@ func (t lateTrainer) PassFacts() map[string]string {
 	return map[string]string{"late": "yes"}
 }
 
-// What a part records when it is asked for its facts after the pass is collected as well.
+// Collect includes values that a part records in PassFacts.
 func TestCollectHasWhatIsRecordedAfterThePass(t *testing.T) {
 	t.Parallel()
 	r := newToyWorld(t, "shm", "{}").trainer

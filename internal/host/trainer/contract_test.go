@@ -10,13 +10,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// badModel is the toy model with something wrong in it.
+// badModel is the toy model with a fault.
 type badModel struct {
 	hosttest.ToyModel
 	bind       func(m *badModel)
 	initialize func(m *badModel)
 	forward    func(out *tensor.Tensor)
-	emissions  func(m *badModel, emit func(int)) // in the place of the right ones
+	emissions  func(m *badModel, emit func(int)) // used instead of the correct emissions
 }
 
 func (m *badModel) Bind(v []tensor.Tensor, g []*tensor.Gradient) error {
@@ -61,7 +61,8 @@ func emitting(parameters ...int) func(*badModel, func(int)) {
 	}
 }
 
-// changed changes the gradients, those of the table and of the weight, and emits both.
+// changed returns a backward pass that changes the table's and the weight's gradients and emits
+// both.
 func changed(change func(table, weight *tensor.Gradient)) func(*badModel, func(int)) {
 	return func(m *badModel, emit func(int)) {
 		change(m.Gradients[0], m.Gradients[1])
@@ -70,15 +71,16 @@ func changed(change func(table, weight *tensor.Gradient)) func(*badModel, func(i
 	}
 }
 
-// worldOf is a world whose model is made by build, in its trainer's process or beside it.
+// worldOf makes a world whose model build returns. The model runs in its trainer's process or in a
+// companion.
 func worldOf(t *testing.T, build func() sdk.Model, transport string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	model := sdk.NewModel("toy", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) { return build(), nil })
 	return newWorldOf(t, append([]sdk.Part{model}, hosttest.ToyParts...), "toy", transport, "{}", isolated...)
 }
 
-// everywhere runs test with the part of a kind in its trainer's process and beside it, over every
-// transport.
+// everywhere runs test with a part of this kind in its trainer's process and in a companion, over
+// every transport.
 func everywhere(t *testing.T, kind sdk.Kind, test func(t *testing.T, transport string, isolated ...sdk.Kind)) {
 	t.Helper()
 	for _, transport := range hosttest.Transports {
@@ -87,7 +89,7 @@ func everywhere(t *testing.T, kind sdk.Kind, test func(t *testing.T, transport s
 	}
 }
 
-// A model that breaks its contract is refused in the same words wherever it runs.
+// A model that breaks its contract gets the same error wherever it runs.
 func TestModelsAreHeldToTheirContract(t *testing.T) {
 	own := &tensor.Gradient{Values: make([]float32, 2)}
 	cases := map[string]badModel{
@@ -123,7 +125,7 @@ func TestModelsAreHeldToTheirContract(t *testing.T) {
 	})
 }
 
-// The order of emission is the model's.
+// A model may emit its gradients in any order.
 func TestEmissionOrderIsFree(t *testing.T) {
 	want := newToyWorld(t, "unix", "{}").pass(t).Losses
 	everywhere(t, sdk.KindModel, func(t *testing.T, transport string, isolated ...sdk.Kind) {

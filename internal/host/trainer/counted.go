@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// counted are a rank's batches, with what the trainer took of them in a pass.
+// counted wraps a rank's batches and counts those that the trainer takes in a pass.
 type counted struct {
 	batches.Batches
-	size  int          // samples of the batch that Next gave last
-	taken atomic.Int64 // in this pass
+	size  int          // samples in the last batch from Next
+	taken atomic.Int64 // batches taken in this pass
 }
 
 func (c *counted) Next() (*sdk.Batch, error) {
@@ -24,13 +24,13 @@ func (c *counted) Next() (*sdk.Batch, error) {
 	return batch, err
 }
 
-// Rewind begins a pass.
+// Rewind begins a pass and clears the count.
 func (c *counted) Rewind() error {
 	c.taken.Store(0)
 	return c.Batches.Rewind()
 }
 
-// place names the batch that was taken last.
+// place describes the position of the last taken batch, for errors.
 func (c *counted) place() string {
 	last := int(c.taken.Load()) - 1
 	if last < 0 {

@@ -12,24 +12,25 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ending is how a pass ends.
+// ending determines how a pass ends.
 type ending struct {
-	epochs int        // of a pass of so many
-	point  stop.Point // of any other; Role.mu guards it
+	epochs int        // number of epochs, if that is the pass's length
+	point  stop.Point // end of any other pass; guarded by Role.mu
 	known  chan struct{}
-	// Of the context that Train has: what ends it, and its end; nil before the first pass.
+	// stop cancels the context of Train, and stopped is closed when that context ends. stop and
+	// stopped are nil before the first pass.
 	stop    context.CancelCauseFunc
 	stopped <-chan struct{}
-	outer   func() context.Context // that which ends only if the pass must, over or not
+	outer   func() context.Context // context that ends only if Train must return early
 }
 
-// forget prepares for the next pass, before its Train: the core may ask for a bound of a pass
-// that is about to begin.
+// forget prepares for the next pass before its Train. The core may ask for a bound when the pass is
+// about to begin.
 func (e *ending) forget() {
 	e.epochs, e.point, e.known = 0, stop.Point{}, make(chan struct{})
 }
 
-// begin has a pass of some length end the context that it returns.
+// begin starts a pass and returns a context that ends with the pass.
 func (e *ending) begin(outer context.Context, length stop.Length) context.Context {
 	ctx, cancel := context.WithCancelCause(outer)
 	e.epochs, e.stop, e.stopped = length.Epochs, cancel, ctx.Done()
@@ -40,14 +41,15 @@ func (e *ending) begin(outer context.Context, length stop.Length) context.Contex
 	return ctx
 }
 
-// mostWaits is how many times the timeout an iteration may take: a part of it that waits for
-// others, who name whom they wait for, comes after one that computes.
+// mostWaits is the multiple of the timeout that one iteration may take. An iteration may compute
+// for one timeout and then wait for other processes for a second one. A failed wait names the late
+// process.
 const mostWaits = 2
 
-// watch ends the run if no iteration ends and no batch is evaluated for twice the timeout, or if
-// Train has not returned for as long as the timeout after its pass was over: others may wait for
-// the trainer and report it, but a single trainer has no others. Call returned when Train has
-// returned.
+// watch ends the run in two cases. First, no iteration ends and no batch is evaluated for twice the
+// timeout. Second, Train does not return within the timeout after the pass is over. Other processes
+// that wait for the trainer may report the late trainer too, but no process waits for a single
+// trainer. Call returned when Train has returned.
 func (r *Role) watch(ctx context.Context) (returned func()) {
 	back, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -82,8 +84,8 @@ func (r *Role) watch(ctx context.Context) (returned func()) {
 	}
 }
 
-// signs counts what shows that the trainer goes on: iterations, batches taken and evaluated. Once
-// the pass is over, evaluations alone are in order.
+// signs counts signs of progress: finished iterations, taken batches and evaluated batches. Once
+// the pass is over, only evaluations count.
 func (r *Role) signs(over bool) int64 {
 	if over {
 		return r.evaluation.count()
@@ -91,8 +93,8 @@ func (r *Role) signs(over bool) int64 {
 	return r.Events.Done() + r.batches.taken.Load() + r.evaluation.count()
 }
 
-// late is the error of a pass without progress. Processes that wait for this trainer report it too.
-// The process that this trainer waits for explains both errors.
+// late returns the error of a pass without progress. Processes that wait for this trainer report an
+// error too. If this trainer waits for another process, that process's own error explains both.
 func (r *Role) late(over bool) error {
 	if over {
 		return fmt.Errorf("%s has not ended its pass %g s after it was over", r.Title(), r.Timeout.Seconds())
@@ -101,8 +103,8 @@ func (r *Role) late(over bool) error {
 		Seconds: mostWaits * r.Timeout.Seconds()}
 }
 
-// evaluate evaluates after an epoch. That the pass is over does not end it: the last evaluation
-// comes after that.
+// evaluate evaluates the model after an epoch. If only the pass is over, evaluate still runs,
+// because the last evaluation comes after the end of the pass.
 func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error),
 	criterion sdk.Criterion) error {
 	if errors.Is(context.Cause(ctx), sdk.ErrPassOver) {
@@ -111,8 +113,8 @@ func (r *Role) evaluate(ctx context.Context, epoch int, forward func(*sdk.Batch)
 	return r.evaluation.run(ctx, epoch, forward, criterion)
 }
 
-// stepped goes on from an iteration that ended, or ends the pass, or says that the trainer must
-// wait; r.mu is held.
+// stepped counts a finished iteration. stepped ends the pass if that iteration was the last one.
+// stepped returns true if the trainer must wait. The caller holds r.mu.
 func (r *Role) stepped() (wait bool) {
 	switch r.ending.point.Step() {
 	case stop.Over:
@@ -123,8 +125,8 @@ func (r *Role) stepped() (wait bool) {
 	return false
 }
 
-// awaitEnd waits, where the trainer must not go on without knowing it, for word of where its
-// pass ends.
+// awaitEnd waits until the end of the pass is known. The trainer calls awaitEnd when it must not
+// continue without knowing the end.
 func (r *Role) awaitEnd() {
 	timer := time.NewTimer(r.Timeout)
 	defer timer.Stop()
@@ -144,8 +146,9 @@ func (r *Role) awaitEnd() {
 	}
 }
 
-// Bound promises not to go past an iteration, about so far ahead at the pace of the pass, until
-// End. It waits for nothing that an iteration waits for.
+// Bound returns an iteration that the trainer will not pass before End. At the pass's current pace,
+// the trainer needs about the time ahead to reach that iteration. Bound does not wait for anything
+// that an iteration waits for.
 func (r *Role) Bound(ahead time.Duration) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,12 +156,13 @@ func (r *Role) Bound(ahead time.Duration) int64 {
 	return p.Bound(iterationsIn(ahead, p.Done(), time.Duration(comm.Now()-r.work.StartNS-r.evaluation.spentNS())))
 }
 
-// iterationsIn returns how many iterations fit into a time at the pace of the given ones.
+// iterationsIn returns how many iterations fit into the time ahead, if done iterations took the
+// time took.
 func iterationsIn(ahead time.Duration, done int64, took time.Duration) int64 {
 	return int64(float64(done) * ahead.Seconds() / max(took, time.Microsecond).Seconds())
 }
 
-// End says after how many iterations the pass ends.
+// End sets the number of iterations after which the pass ends.
 func (r *Role) End(iterations int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// endless trains as psbench's trainers do, for as many epochs as there are, in steps of its
-// test.
+// endless is a trainer that trains until the pass ends, like psbench's own trainers. The test's
+// function runs in each step.
 type endless struct {
 	sdk.Trainer
 	role    *Role
@@ -42,7 +42,7 @@ func (e *endless) Train(ctx context.Context, report sdk.PassReport) error {
 	return nil
 }
 
-// newEndless is the trainer of a world with 4 batches an epoch and some that are held out.
+// newEndless makes the trainer of a world with 4 batches per epoch and some held-out samples.
 func newEndless(t *testing.T, step func()) (*Role, *endless) {
 	t.Helper()
 	r := newWorldOn(t, holdingOut(false, [][]int64{{1, 2, 3, 0, 1}, {}, {3}}, 1, 0, 1), "toy", "shm", "{}").trainer
@@ -52,7 +52,7 @@ func newEndless(t *testing.T, step func()) (*Role, *endless) {
 	return r, e
 }
 
-// recorded are how many losses a pass had, and after which epochs it was evaluated.
+// recorded returns the number of losses in a pass, and the epochs that ended with an evaluation.
 func recorded(t *testing.T, r *Role) (losses int, evaluated []int) {
 	t.Helper()
 	hosttest.Must(t, r.Collect(func(piece record.Piece) error {
@@ -67,8 +67,8 @@ func recorded(t *testing.T, r *Role) (losses int, evaluated []int) {
 	return losses, evaluated
 }
 
-// A pass of so many iterations has these, whatever is left of an epoch, and is evaluated
-// after each whole epoch and at its end.
+// A pass with a fixed number of iterations runs exactly these iterations, even if its last epoch
+// stays incomplete. The trainer evaluates after each whole epoch and at its end.
 func TestPassOfSoManyIterations(t *testing.T) {
 	for length, want := range map[stop.Length]struct {
 		losses    int
@@ -96,11 +96,11 @@ func TestPassOfSoManyIterations(t *testing.T) {
 	}
 }
 
-// timed is a timed pass that runs, of which each step waits for its test.
+// timed is a running timed pass. Each of its steps waits for the test.
 type timed struct {
 	*Role
 	steps chan struct{}
-	cause error // of the end
+	cause error // why the pass ended
 	ended chan struct{}
 }
 
@@ -121,7 +121,7 @@ func startTimed(t *testing.T, ctx context.Context, timeout time.Duration) *timed
 	return w
 }
 
-// run lets the pass run so many iterations.
+// run lets the pass run this many iterations.
 func (w *timed) run(t *testing.T, iterations int) {
 	t.Helper()
 	w.mu.Lock()
@@ -141,7 +141,7 @@ func (w *timed) run(t *testing.T, iterations int) {
 	})
 }
 
-// requireStill requires that the pass does not go on by itself.
+// requireStill checks that the pass does not continue.
 func (w *timed) requireStill(t *testing.T) {
 	t.Helper()
 	select {
@@ -162,8 +162,8 @@ func (w *timed) requireEnd(t *testing.T, iterations int) {
 	}
 }
 
-// A trainer that comes to its bound before it is told the end waits there, and then goes on to
-// the end; one that is told before goes past its bound without a stop.
+// A trainer that reaches its bound before it gets the end waits there, and then continues to the
+// end. A trainer that gets the end earlier continues past its bound without waiting.
 func TestTimedPassEndsWhereItIsTold(t *testing.T) {
 	w := startTimed(t, t.Context(), hosttest.Patience)
 	w.run(t, 3)
@@ -184,7 +184,7 @@ func TestTimedPassEndsWhereItIsTold(t *testing.T) {
 	w.run(t, 2)
 	w.requireEnd(t, 2)
 
-	w = startTimed(t, t.Context(), hosttest.Patience) // its bound is the end
+	w = startTimed(t, t.Context(), hosttest.Patience) // the bound of this trainer is the end
 	bound := w.Bound(0)
 	w.run(t, 1)
 	w.requireStill(t)
@@ -195,7 +195,7 @@ func TestTimedPassEndsWhereItIsTold(t *testing.T) {
 	}
 }
 
-// A core that asks before the pass has begun is answered, and what it says then holds.
+// The core may ask for a bound, and set the end, before the pass has begun.
 func TestTimedPassMayBeToldBeforeItBegins(t *testing.T) {
 	r, _ := newEndless(t, func() {})
 	hosttest.Must(t, r.End(r.Bound(time.Second)))
@@ -206,7 +206,7 @@ func TestTimedPassMayBeToldBeforeItBegins(t *testing.T) {
 	}
 }
 
-// A bound is as far ahead as the pace takes the trainer.
+// A bound lies as many iterations ahead as the current pace gives in the requested time.
 func TestPaceOfABound(t *testing.T) {
 	for _, c := range []struct {
 		ahead time.Duration
@@ -229,8 +229,8 @@ func TestPaceOfABound(t *testing.T) {
 	}
 }
 
-// A trainer that stands at its bound waits for the core as long as for anything else, and not
-// where the run ends.
+// At its bound, a trainer waits for the core no longer than the timeout. The wait ends early if the
+// run ends.
 func TestTrainerAtItsBoundWaitsNotForEver(t *testing.T) {
 	w := startTimed(t, t.Context(), 200*time.Millisecond)
 	w.Bound(0)
@@ -254,7 +254,7 @@ func TestTrainerAtItsBoundWaitsNotForEver(t *testing.T) {
 	}
 }
 
-// The last evaluation of a pass that is over ends where the run does.
+// The last evaluation, after the end of a pass, stops if the run ends.
 func TestLastEvaluationEndsWithTheRun(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -14,8 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// holdingOut is the toy's data with samples beside it that are held out, in memory or as a
-// stream.
+// holdingOut returns the toy data with additional held-out samples, in memory or as a stream.
 func holdingOut(streamed bool, bags [][]int64, targets ...int64) sdk.Data {
 	s, _ := hosttest.ToyData{}.Load()
 	s.HeldOut = hosttest.Samples(bags, targets...)
@@ -27,7 +26,7 @@ func holdingOut(streamed bool, bags [][]int64, targets ...int64) sdk.Data {
 	return d
 }
 
-// evaluate makes a pass and returns what the trainer tells of it.
+// evaluate runs a pass and returns the trainer's work and evaluations.
 func (w *toyWorld) evaluate(t *testing.T) (*record.Work, []record.Evaluation) {
 	t.Helper()
 	w.reset(t)
@@ -43,8 +42,8 @@ func (w *toyWorld) evaluate(t *testing.T) (*record.Work, []record.Evaluation) {
 	return reply, found
 }
 
-// A trainer finds the same in every pass, wherever its parts are and however the data
-// comes, and trains as without held-out samples.
+// A trainer gets the same evaluations in every pass, wherever its parts run and however the data
+// arrives. Held-out samples do not change the training.
 func TestTrainersEvaluate(t *testing.T) {
 	heldOut := [][]int64{{1, 2, 3, 0, 1}, {}, {3}}
 	plain := newToyWorld(t, "unix", "{}").pass(t)
@@ -57,7 +56,7 @@ func TestTrainersEvaluate(t *testing.T) {
 		for _, streamed := range []bool{false, true} {
 			for k, isolated := range [][]sdk.Kind{nil, {sdk.KindModel}, {sdk.KindCriterion}, isolable} {
 				if testing.Short() && (i+k)%2 == 1 {
-					continue // every transport and every isolation, but not every pair
+					continue // test every transport and every isolation, but not every pair
 				}
 				w := newWorldOn(t, holdingOut(streamed, heldOut, 1, 0, 1), "toy", transport, "{}", isolated...)
 				for range 2 {
@@ -86,8 +85,8 @@ func TestTrainersEvaluate(t *testing.T) {
 	}
 }
 
-// Two trainers with the same parameters find together what one finds on all samples; one
-// without held-out samples finds nothing.
+// Two trainers with the same parameters get, in total, the result of one trainer on all samples. A
+// trainer without held-out samples has no result.
 func TestTrainersEvaluateTheirShares(t *testing.T) {
 	found := func(bags [][]int64, targets ...int64) record.Evaluation {
 		_, got := newWorldOn(t, holdingOut(false, bags, targets...), "toy", "shm", "{}").evaluate(t)
@@ -110,8 +109,8 @@ func TestTrainersEvaluateTheirShares(t *testing.T) {
 	}
 }
 
-// After a failure the core collects while a trainer may still be evaluating: it gets the
-// epochs that are complete.
+// After a failure, the core collects while a trainer may still be evaluating. Collect then returns
+// only the completed epochs.
 func TestCollectDuringEvaluation(t *testing.T) {
 	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2},
 		&sdk.Recorder{})

@@ -14,37 +14,37 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// evaluation measures, after an epoch, how good a model is on this rank's share of the
-// held-out samples. It is nil where the rank has none. A second pass with the same
-// outputs allocates nothing.
+// evaluation measures, after an epoch, the model's quality on this rank's share of the held-out
+// samples. evaluation is nil if the rank has no such samples. A later pass with outputs of the same
+// size allocates nothing.
 type evaluation struct {
-	trainer string // its name
+	trainer string // name, for errors
 	engine  engine.Engine
-	output  []float32 // room for the model's, where Go cannot touch it
+	output  []float32 // copy of the model's output, if Go cannot access it
 	batches []sdk.Batch
 	classes int
 	series  *sdk.Series
-	scores  *scores      // of the epoch that is evaluated; nil unless there are two classes
-	done    atomic.Int64 // batches that were evaluated
+	scores  *scores      // scores of the current epoch; nil unless there are two classes
+	done    atomic.Int64 // number of evaluated batches
 
-	// After a failure the core collects while the pass may still be ending.
+	// After a failure, the core collects while the pass may still be ending. mu guards the results.
 	mu     sync.Mutex
 	epochs []evaluated
-	bins   []record.Bin // of all epochs, one after the other
-	tookNS int64        // all epochs together
+	bins   []record.Bin // bins of all epochs, one epoch after the other
+	tookNS int64        // total time of all epochs
 }
 
-// evaluated is what was found after one epoch.
+// evaluated is the result after one epoch.
 type evaluated struct {
 	epoch, samples int
-	lossSum        float64 // of the batches' mean losses, times their samples
-	classified     bool    // correct was counted
+	lossSum        float64 // sum of mean losses, weighted by samples per batch
+	classified     bool    // whether correct is valid
 	correct        int
-	bins           int // how many of evaluation.bins
+	bins           int // number of this epoch's bins in evaluation.bins
 }
 
-// newEvaluation evaluates a trainer, whose outputs lie in the memory of e, on heldOut, whose targets are below
-// in.Classes. Without batches it is nil.
+// newEvaluation returns an evaluation on the batches heldOut, whose targets are below in.Classes.
+// The outputs lie in the memory of e. Without batches, newEvaluation returns nil.
 func newEvaluation(trainer string, e engine.Engine, heldOut []sdk.Batch, in sdk.InputSpec,
 	recorder *sdk.Recorder) *evaluation {
 	if len(heldOut) == 0 {
@@ -60,8 +60,8 @@ func newEvaluation(trainer string, e engine.Engine, heldOut []sdk.Batch, in sdk.
 	return made
 }
 
-// run computes the loss of every held-out batch, and what tells a classifier's quality
-// from its output.
+// run computes the loss of every held-out batch. For a classifier, run also counts correct
+// predictions and scores.
 func (e *evaluation) run(ctx context.Context, epoch int, forward func(*sdk.Batch) (tensor.Tensor, error),
 	criterion sdk.Criterion) error {
 	if e == nil {
@@ -87,7 +87,7 @@ func (e *evaluation) run(ctx context.Context, epoch int, forward func(*sdk.Batch
 	return nil
 }
 
-// count is how many batches were evaluated.
+// count returns the number of evaluated batches.
 func (e *evaluation) count() int64 {
 	if e == nil {
 		return 0
@@ -95,7 +95,7 @@ func (e *evaluation) count() int64 {
 	return e.done.Load()
 }
 
-// add evaluates a batch.
+// add evaluates one batch and adds the result to found.
 func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch) (tensor.Tensor, error),
 	criterion sdk.Criterion) error {
 	output, err := forward(b)
@@ -109,7 +109,7 @@ func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch
 	found.samples += b.Size()
 	found.lossSum += loss * float64(b.Size())
 	if b.TargetWidth > 0 {
-		return nil // numbers are neither hit nor missed
+		return nil // a number is neither correct nor incorrect
 	}
 	seen, err := engine.View(e.engine, &e.output, output.Data)
 	if err != nil {
@@ -119,10 +119,12 @@ func (e *evaluation) add(found *evaluated, b *sdk.Batch, forward func(*sdk.Batch
 	return nil
 }
 
-// classify counts the targets that a classifier's output hits, and with two classes the
-// scores. The output of a classifier has a column for each class: the largest wins, or the
-// first of equals. For two classes it may have a single column, a logit: above 0 it stands
-// for class 1. A row with a NaN is wrong.
+// classify counts correctly predicted targets and, with two classes, the scores. A classifier's
+// output has one column per class. The class with the largest value wins, or the first of equal
+// ones.
+//
+// With two classes, the output may have a single column, a logit. A logit above 0 means class 1. A
+// row with a NaN counts as wrong.
 func (e *evaluation) classify(found *evaluated, output []float32, targets []int64) {
 	columns := len(output) / max(1, len(targets))
 	if e.classes < 2 || columns != e.classes && (columns != 1 || e.classes != 2) {
@@ -148,7 +150,7 @@ func (e *evaluation) classify(found *evaluated, output []float32, targets []int6
 	}
 }
 
-// wins says whether place k holds the first of the largest values. Next to a NaN nothing
+// wins reports whether row[k] is the first of the largest values. In a row with a NaN, no value
 // wins.
 func wins(row []float32, k int) bool {
 	for _, v := range row[:k] {
@@ -176,7 +178,7 @@ func (e *evaluation) keep(found evaluated, tookNS int64) {
 	e.tookNS += tookNS
 }
 
-// reset forgets a pass and keeps its storage.
+// reset clears the results of a pass and keeps the storage.
 func (e *evaluation) reset() {
 	if e == nil {
 		return
@@ -186,7 +188,7 @@ func (e *evaluation) reset() {
 	e.mu.Unlock()
 }
 
-// spentNS is how long the evaluations of the pass took, all together.
+// spentNS returns the total time of the pass's evaluations.
 func (e *evaluation) spentNS() int64 {
 	if e == nil {
 		return 0
@@ -196,8 +198,8 @@ func (e *evaluation) spentNS() int64 {
 	return e.tookNS
 }
 
-// collect sends the results, one message per epoch: an epoch with many bins nearly fills a
-// message.
+// collect sends the results in one message per epoch, because an epoch with many bins nearly fills
+// a message.
 func (e *evaluation) collect(send record.Send) error {
 	if e == nil {
 		return nil

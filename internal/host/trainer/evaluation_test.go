@@ -19,7 +19,7 @@ import (
 
 var nan = float32(math.NaN())
 
-// answering is a forward pass that gives each batch the next of some outputs.
+// answering returns a forward function that returns the next of these outputs for each batch.
 func answering(outputs ...[]float32) func(*sdk.Batch) (tensor.Tensor, error) {
 	next := 0
 	return func(b *sdk.Batch) (tensor.Tensor, error) {
@@ -29,7 +29,7 @@ func answering(outputs ...[]float32) func(*sdk.Batch) (tensor.Tensor, error) {
 	}
 }
 
-// meanOfOutputs is a criterion.
+// meanOfOutputs is a criterion whose loss is the mean of the outputs.
 type meanOfOutputs struct{ sdk.Criterion }
 
 func (meanOfOutputs) Forward(out tensor.Tensor, _ []int64) (sum float64, err error) {
@@ -39,7 +39,7 @@ func (meanOfOutputs) Forward(out tensor.Tensor, _ []int64) (sum float64, err err
 	return sum / float64(len(out.Data)), nil
 }
 
-// evaluations are what e tells the core.
+// evaluations returns the results that e sends to the core.
 func evaluations(t interface {
 	Helper()
 	Fatal(...any)
@@ -52,7 +52,7 @@ func evaluations(t interface {
 	return out
 }
 
-// numbersOf are the bins alone.
+// numbersOf returns the bin numbers.
 func numbersOf(bins []record.Bin) (out []int32) {
 	for _, b := range bins {
 		out = append(out, b.Bin)
@@ -66,7 +66,7 @@ func TestEvaluationOfClassifiers(t *testing.T) {
 		classes int
 		targets []int64
 		output  []float32
-		correct int // -1: no classifier
+		correct int // -1 if the model is no classifier
 		bins    []int32
 	}{
 		"three classes":          {3, []int64{2, 0, 1}, []float32{0, 1, 2, 5, 1, 2, 0, 1, 2}, 2, nil},
@@ -103,7 +103,7 @@ func TestEvaluationOfClassifiers(t *testing.T) {
 	}
 }
 
-// drawBinary draws scores of which some are equal, with their targets.
+// drawBinary draws scores, some of them equal, and their targets.
 func drawBinary(t *rapid.T, n int) (logits []float32, targets []int64) {
 	score := rapid.OneOf(rapid.Float32Range(-4, 4), rapid.SampledFrom([]float32{0, 1, -1, nan}))
 	for range n {
@@ -113,8 +113,8 @@ func drawBinary(t *rapid.T, n int) (logits []float32, targets []int64) {
 	return logits, targets
 }
 
-// However samples are cut into batches and given to ranks, the sums over the ranks are
-// those of all samples.
+// However samples are divided into batches and ranks, the sums over the ranks equal the sums over
+// all samples.
 func TestEvaluationsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		logits, targets := drawBinary(t, rapid.IntRange(1, 60).Draw(t, "samples"))
@@ -177,7 +177,7 @@ func TestEvaluationsAddUp(t *testing.T) {
 	})
 }
 
-// Samples with bags have a target for each row of the output.
+// Samples with bags have one target per row of the output.
 func TestEvaluationOfSeveralTargets(t *testing.T) {
 	batch := sdk.Batch{Indices: []int64{0, 1}, Offsets: []int64{0, 1, 2}, Targets: []int64{1, 0, 1, 1}}
 	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{batch}, sdk.InputSpec{Classes: 2}, &sdk.Recorder{})
@@ -220,7 +220,7 @@ func TestEvaluationErrors(t *testing.T) {
 	}
 }
 
-// A reset forgets a pass, with its scores.
+// A reset clears the results of a pass, including the scores.
 func TestEvaluationForgets(t *testing.T) {
 	e := newEvaluation("trainer1", engine.Host, []sdk.Batch{{Targets: []int64{1, 0}}}, sdk.InputSpec{Classes: 2},
 		&sdk.Recorder{})
@@ -268,8 +268,8 @@ func TestSecondEvaluationAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluation is what an epoch of 100 batches of 128 logits costs beside the
-// forward passes and the criterion.
+// BenchmarkEvaluation measures the cost of evaluating an epoch of 100 batches with 128 logits each.
+// BenchmarkEvaluation excludes forward passes and the criterion.
 func BenchmarkEvaluation(b *testing.B) {
 	batches := make([]sdk.Batch, 100)
 	output := tensor.New(128, 1)

@@ -27,7 +27,7 @@ func TestFeatureModelsComputeTheSameBits(t *testing.T) {
 	}
 }
 
-// A model has a gradient of its features across processes if it has one at all.
+// Across processes, a model is a FeatureModel exactly if it is one in its own process.
 func TestPlainModelStaysPlain(t *testing.T) {
 	for key, want := range map[string]bool{"toy": false, "features": true} {
 		t.Run(key, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestPlainModelStaysPlain(t *testing.T) {
 
 func TestFeatureModelErrorsCross(t *testing.T) {
 	for _, transport := range hosttest.Transports {
-		for _, call := range []string{"backward", "input"} { // one calls the other
+		for _, call := range []string{"backward", "input"} { // both calls end up in backward
 			w := newWorld(t, "features", transport, `{"fail": "`+call+`"}`, sdk.KindModel)
 			w.reset(t)
 			if _, err := w.trainer.Train(t.Context(), stop.Length{}); err == nil ||

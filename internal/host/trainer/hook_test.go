@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// feedback is a hook that keeps what it rounds away and adds it to the next gradient of that
-// bucket, in memory that it has made for the buckets that it was told of.
+// feedback is a hook with error feedback: it adds each bucket's rounding error to the bucket's next
+// gradient. feedback allocates memory for the buckets in its environment.
 type feedback struct{ errors [][]float32 }
 
 func newFeedback(env sdk.HookEnv) *feedback {
@@ -38,8 +38,8 @@ func (h *feedback) Reset() {
 	}
 }
 
-// A hook knows its world when it is made, and begins every pass as the first one, wherever it
-// runs.
+// A hook gets its environment when it is built. Every pass begins with the same state as the first,
+// wherever the hook runs.
 func TestHookKnowsItsWorldAndForgetsPasses(t *testing.T) {
 	everywhere(t, sdk.KindHook, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		var env sdk.HookEnv
@@ -74,7 +74,7 @@ type noted struct {
 
 func (h *noted) Reset() { h.resets.Add(1) }
 
-// What a part records in its Reset is of no pass, wherever it runs.
+// Values that a part records in Reset belong to no pass, wherever the part runs.
 func TestResetForgetsWhatItRecorded(t *testing.T) {
 	everywhere(t, sdk.KindHook, func(t *testing.T, transport string, isolated ...sdk.Kind) {
 		var resets *sdk.Counter

@@ -2,14 +2,14 @@ package trainer
 
 import "slices"
 
-// losses are the losses of a pass, in chunks. They grow without copies, and a pass that has no more
-// than the one before it allocates nothing.
+// losses stores the losses of a pass in chunks. Adding a loss copies nothing. A pass that is no
+// longer than the one before allocates nothing.
 type losses struct {
 	chunks  [][]float64
-	filling int // the chunk that is not full
+	filling int // index of the chunk that is not full
 }
 
-// lossesPerChunk are allocated at a time.
+// lossesPerChunk is the number of losses per allocation.
 const lossesPerChunk = 2048
 
 func (l *losses) add(loss float64) {
@@ -23,7 +23,7 @@ func (l *losses) add(loss float64) {
 	}
 }
 
-// reset forgets the losses and keeps the storage.
+// reset clears the losses and keeps the storage.
 func (l *losses) reset() {
 	for i := range l.chunks {
 		l.chunks[i] = l.chunks[i][:0]
@@ -31,7 +31,7 @@ func (l *losses) reset() {
 	l.filling = 0
 }
 
-// snapshot is the losses until now; they are not written again until a reset.
+// snapshot returns the losses so far. The returned losses stay unchanged until reset.
 func (l *losses) snapshot() [][]float64 {
 	return slices.DeleteFunc(slices.Clone(l.chunks), func(c []float64) bool { return len(c) == 0 })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// adopt hands the buckets to the engine. One whose memory Go cannot touch has gradients of its
-// own, which are staged.
+// adopt makes the engine adopt the buckets. If Go cannot access the engine's memory, adopt
+// allocates staged gradients there.
 func (r *Role) adopt() error {
 	p := &r.parts
 	err := r.Adopt("buckets", r.store.Memory())
@@ -24,8 +24,8 @@ func (r *Role) adopt() error {
 	return err
 }
 
-// mayShare says why buckets cannot be left in the memory of the engine, whatever the links; "" if they
-// can.
+// mayShare returns why buckets must not stay in the engine's memory. mayShare ignores the links,
+// which may forbid sharing too. mayShare returns "" if buckets may stay there.
 func (r *Role) mayShare(hook process.Choice) string {
 	_, shares := r.Engine.(engine.Sharer)
 	part, err := r.Find(hook)
@@ -38,13 +38,14 @@ func (r *Role) mayShare(hook process.Choice) string {
 		return "hook " + hook.Key + " does more with buckets than to hand them to links"
 	case r.Keeper != nil:
 		return "what the links carry is checked"
-	case !r.Fabric.Maps() || !r.Fabric.OnOneHost(): // where some links may go to another host
+	case !r.Fabric.Maps() || !r.Fabric.OnOneHost(): // some links may go to another host
 		return "transport " + r.Fabric.Name + " maps no memory of one host"
 	}
 	return ""
 }
 
-// share leaves the buckets in the memory of the engine if all links do, and adds a fact of it.
+// share lets buckets stay in the engine's memory if all links support that. share adds a fact that
+// says how buckets are transferred.
 func (r *Role) share(refused string, facts map[string]string) {
 	if r.staged == nil {
 		return
@@ -63,8 +64,8 @@ func (r *Role) share(refused string, facts map[string]string) {
 	}
 }
 
-// offerParameters allocates the parameters. In shared memory it passes them and the gradients
-// to the companion that holds the model.
+// offerParameters allocates the parameters. With shared memory, offerParameters passes parameters
+// and gradients to the companion that holds the model.
 func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 	if !r.Fabric.Maps() {
 		return layout.NewValues(r.Engine, r.specs)
@@ -79,7 +80,7 @@ func (r *Role) offerParameters(conn *call.Link) ([]tensor.Tensor, error) {
 	return r.parts.Values, conn.SendSegments(segment)
 }
 
-// newParameters allocates the parameters in a segment, which can be passed.
+// newParameters allocates the parameters in a segment that can be passed to another process.
 func (r *Role) newParameters() (*shm.Segment, error) {
 	segment, err := shm.New(r.Name()+" parameters", layout.ValuesBytes(r.specs), true)
 	if err != nil {
@@ -90,8 +91,8 @@ func (r *Role) newParameters() (*shm.Segment, error) {
 	return segment, nil
 }
 
-// newStore allocates the buckets: in memory that can be passed if a companion speaks the protocol,
-// whatever carries the links.
+// newStore returns the function that allocates the buckets. If a companion speaks the protocol,
+// buckets lie in segments that can be passed to it, even if the links' transport uses no segments.
 func (r *Role) newStore(companions map[sdk.Kind]process.Peer) func([]tensor.BucketSpec) (*comm.Store, error) {
 	for _, peer := range companions {
 		if peer.Protocol {

@@ -17,8 +17,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// spoiled is what is found after an epoch and these losses in the next one, if the tensors
-// are spoiled before each that is not finite.
+// spoiled runs a pass with these losses after an epoch and returns the findings. spoil changes the
+// tensors before each loss that is not finite.
 func spoiled(t *testing.T, spoil func(sdk.TrainerParts), losses ...float64) *record.NonFinite {
 	t.Helper()
 	r := newToyWorld(t, "shm", "{}").trainer
@@ -65,7 +65,7 @@ func TestNonFinite(t *testing.T) {
 	}
 }
 
-// At the end of a pass the parameters are looked at, whatever the losses were.
+// At the end of a pass, the parameters are checked even if all losses were finite.
 func TestParametersThatAreNotFiniteAtTheEnd(t *testing.T) {
 	for _, fail := range []bool{false, true} {
 		t.Run(fmt.Sprint(fail), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestParametersThatAreNotFiniteAtTheEnd(t *testing.T) {
 	}
 }
 
-// spoiler spoils a parameter after its last use.
+// spoiler is a trainer that spoils a parameter after its last use.
 type spoiler struct{ sdk.Trainer }
 
 func (s *spoiler) Train(ctx context.Context, report sdk.PassReport) error {
@@ -94,7 +94,7 @@ func (s *spoiler) Train(ctx context.Context, report sdk.PassReport) error {
 	return err
 }
 
-// A loss that is not finite ends a pass that is to fail, whatever the trainer says.
+// With FailOnNaN, a loss that is not finite ends the pass and replaces the trainer's own error.
 func TestFailOnNaNEndsThePass(t *testing.T) {
 	r := newToyWorld(t, "shm", "{}").trainer
 	r.config.FailOnNaN = true
@@ -107,7 +107,7 @@ func TestFailOnNaNEndsThePass(t *testing.T) {
 	}
 }
 
-// diverging goes on until it is told to stop.
+// diverging is a trainer that continues until it is told to stop.
 type diverging struct{ sdk.Trainer }
 
 func (diverging) Train(ctx context.Context, report sdk.PassReport) error {

@@ -13,15 +13,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// companions are the processes beside a trainer that hold parts of its rank.
+// companions are the companion processes that hold parts of a trainer's rank.
 type companions struct {
 	role       *Role
 	peers      map[sdk.Kind]process.Peer
-	calls      int                // bytes that calls need
-	boundaryNS map[sdk.Kind]int64 // of each that was joined: median cost of a no-op call
+	calls      int                // size in bytes of the memory for calls
+	boundaryNS map[sdk.Kind]int64 // median round trip of a no-op call to each connected companion
 }
 
-// find is the companion that holds a part.
+// find returns the companion that holds a part of this kind.
 func (c *companions) find(kind sdk.Kind) (process.Peer, error) {
 	peer, ok := c.peers[kind]
 	if !ok {
@@ -30,10 +30,10 @@ func (c *companions) find(kind sdk.Kind) (process.Peer, error) {
 	return peer, nil
 }
 
-// dial joins a companion that is psbench's own.
+// dial connects to a companion that is a psbench process.
 func (c *companions) dial(kind sdk.Kind, peer process.Peer) (*call.Link, error) {
 	room := c.calls
-	if kind == sdk.KindHook { // its buckets do not travel over the link
+	if kind == sdk.KindHook { // buckets are not sent over this link
 		room = 1
 	}
 	conn, trip, err := companion.Dial(c.role.Process, peer, room)
@@ -54,7 +54,8 @@ func (r *Role) connectModel(model *layout.Model, beside *companions) (err error)
 	return r.model.Bind(p.Values, p.Gradients)
 }
 
-// stepOf is what steps the parameters of a model that does so itself; nil of any other.
+// stepOf returns the Step method of a model that updates its own parameters, or nil for any other
+// model.
 func stepOf(m sdk.Model, d *layout.Model) func() error {
 	if remote, ok := m.(sdk.SteppingModel); ok && d.Steps {
 		return remote.Step
@@ -62,7 +63,7 @@ func stepOf(m sdk.Model, d *layout.Model) func() error {
 	return hosted.StepOf(m)
 }
 
-// joinModel joins the companion with the model.
+// joinModel connects to the companion with the model.
 func (r *Role) joinModel(model *layout.Model, beside *companions) error {
 	peer, err := beside.find(sdk.KindModel)
 	if err != nil {
@@ -118,7 +119,8 @@ func (r *Role) connectCriterion(beside *companions) (err error) {
 	return conn.Watch(r.Process)
 }
 
-// connectHook also decides where the buckets lie, and adds a fact about it.
+// connectHook connects or builds the hook. connectHook also decides where buckets lie, and adds a
+// fact about that.
 func (r *Role) connectHook(links process.HookLinks, beside *companions, facts map[string]string) error {
 	if choice, ok := r.config.local(sdk.KindHook); ok {
 		refused := r.mayShare(choice)
@@ -133,7 +135,7 @@ func (r *Role) connectHook(links process.HookLinks, beside *companions, facts ma
 		r.parts.Links = env.Links
 		r.share(refused, facts)
 		newHook := hosted.NewHook
-		if r.staged != nil && r.parts.AwaitShared == nil { // a goroutine of the reducer's calls it
+		if r.staged != nil && r.parts.AwaitShared == nil { // the reducer's goroutine calls the hook
 			newHook = hosted.NewHookBeside
 		}
 		r.parts.Hook, err = newHook(r.Process, choice, env)
@@ -163,9 +165,10 @@ func (r *Role) connectHook(links process.HookLinks, beside *companions, facts ma
 	return nil
 }
 
-// joinHook joins a companion whose hook asks for operations on the rank's links. Those are joined
-// after it, and so closed before: it waits for what runs on them. The trainer gets none of them,
-// since it does not know in which order the hook uses them.
+// joinHook connects to a companion whose hook requests operations on the rank's links. The links
+// are connected after the hook and so closed before it, because the hook waits for their
+// operations. The trainer gets none of these links, since it does not know in which order the hook
+// uses them.
 func (r *Role) joinHook(peer process.Peer, links process.HookLinks, beside *companions) error {
 	hook, trip, err := protocol.NewHook(r.Process, peer, r.store)
 	if err != nil {

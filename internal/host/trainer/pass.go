@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Reset returns to the initial parameters and forgets what was recorded, also by the parts as
-// they were reset.
+// Reset returns to the initial parameters and clears the recorded values, including those that
+// parts record in Reset.
 func (r *Role) Reset() error {
 	defer r.Recorder.Reset()
 	r.Keeper.Reset()
@@ -34,7 +34,8 @@ func (r *Role) Reset() error {
 	return fault.Of(r.Title(), "Reset", r.trainer.Reset())
 }
 
-// Train runs a pass of some length, until End if it has none, and says what was done in it.
+// Train runs a pass of the given length, or until End if length is zero. Train returns the work
+// done in the pass.
 func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, error) {
 	r.training.Lock()
 	defer r.training.Unlock()
@@ -60,7 +61,7 @@ func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, err
 		}
 	}
 	if cause := (*divergence)(nil); errors.As(context.Cause(ctx), &cause) {
-		err = cause // whatever the trainer made of it
+		err = cause // replaces the trainer's own error
 	}
 	if err != nil {
 		return nil, err
@@ -69,12 +70,13 @@ func (r *Role) Train(ctx context.Context, length stop.Length) (*record.Work, err
 	return &work, nil
 }
 
-// divergence is the error of a pass that ended because something was not finite.
+// divergence is the error of a pass that ended because of a value that is not finite.
 type divergence struct{ what string }
 
 func (d *divergence) Error() string { return d.what + " (--on-nan fail)" }
 
-// diverged is an error if the run must not go on with what was found; r.mu is held.
+// diverged returns an error if the run must stop because of non-finite values. The caller holds
+// r.mu.
 func (r *Role) diverged() error {
 	if !r.config.FailOnNaN {
 		return nil
@@ -88,12 +90,13 @@ func (r *Role) begin() {
 	r.mu.Unlock()
 }
 
-// came notes how far the pass is; r.mu is held.
+// came records the progress of the pass. The caller holds r.mu.
 func (r *Role) came(nowNS int64) {
 	r.work.EndNS, r.work.EvaluatedNS = nowNS, r.evaluation.spentNS()
 }
 
-// explain says where in training err came, and of whom, unless the trainer has said so.
+// explain adds the trainer's name and the current batch to err, unless the error already names the
+// trainer.
 func (r *Role) explain(err error) error {
 	if fault.Begins(err, r.Name()) {
 		return err
@@ -101,8 +104,8 @@ func (r *Role) explain(err error) error {
 	return fmt.Errorf("%s%s: %w", r.Name(), r.batches.place(), fault.Of(r.Title(), "Train", err))
 }
 
-// Epoch implements PassReport. The pass starts with epoch 0. A pass of so many epochs has
-// perhaps fewer than the trainer was made for, and ends where the next one begins.
+// Epoch implements PassReport. The pass starts with epoch 0. The trainer may be built for more
+// epochs than this pass has. The pass then ends where its next epoch would begin.
 func (r *Role) Epoch(epoch int) {
 	select {
 	case <-r.ending.stopped:
@@ -127,7 +130,8 @@ func (r *Role) Loss(loss float64) {
 	}
 }
 
-// note takes the loss of an iteration. It is true if the trainer must wait before it goes on.
+// note records the loss of an iteration. note returns true if the trainer must wait before it
+// continues.
 func (r *Role) note(loss float64) (wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,8 +148,8 @@ func (r *Role) note(loss float64) (wait bool) {
 	return r.stepped()
 }
 
-// lookAround looks at parameters and gradients after the first loss that is not finite. It is an
-// error if the run must not go on; r.mu is held.
+// lookAround checks parameters and gradients after the first loss that is not finite. lookAround
+// returns an error if the run must stop. The caller holds r.mu.
 func (r *Role) lookAround() error {
 	if err := r.found.Inspect(r.copies, r.specs, r.parts.Values); err != nil {
 		return err
@@ -158,8 +162,8 @@ func (r *Role) lookAround() error {
 	return r.diverged()
 }
 
-// Collect sends what was recorded of the pass, also while it runs, and, if it does not, what
-// it made of the parameters.
+// Collect sends the pass's recorded values, even while the pass runs. If the pass has ended,
+// Collect also sends the results for the parameters.
 func (r *Role) Collect(send record.Send) error {
 	ended := process.Within(process.CollectGrace, r.training.TryLock)
 	var facts record.Facts
@@ -167,7 +171,7 @@ func (r *Role) Collect(send record.Send) error {
 		defer r.training.Unlock()
 		facts = process.PassFactsOf(r.trainer, r.parts.Model, r.parts.Criterion, r.parts.Hook)
 	}
-	r.mu.Lock() // so that no iteration ends between the one and the other
+	r.mu.Lock() // no iteration may end between the two readings
 	work := r.work
 	done := []record.Piece{&work}
 	for _, losses := range r.losses.snapshot() {
@@ -210,7 +214,8 @@ func (r *Role) Collect(send record.Send) error {
 	return record.SendAll(send, summaries)
 }
 
-// collectReplica says what the parameters are, for the core to compare with those of other trainers.
+// collectReplica sends the parameters' checksums. The core compares these checksums with the
+// checksums of other trainers.
 func (r *Role) collectReplica(send record.Send) error {
 	if r.config.Trainers < 2 {
 		return nil
@@ -222,7 +227,7 @@ func (r *Role) collectReplica(send record.Send) error {
 	return send(&record.Replica{Checksums: checksums})
 }
 
-// initialize makes the initial parameters once more.
+// initialize sets the parameters to their initial values again.
 func (r *Role) initialize() error {
 	r.model.Initialize(r.config.Seed)
 	return hosted.FailureOf(r.model)

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// planning is a trainer that looks tables up.
+// planning is a trainer that looks up rows in tables.
 type planning struct{ hosttest.FeatureTrainer }
 
 func (*planning) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {

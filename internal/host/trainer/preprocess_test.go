@@ -12,11 +12,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// shifting is a toy trainer that trains on the row after each that the data names.
+// shifting is a toy trainer whose Preprocess adds one to each row number in the data.
 type shifting struct {
 	hosttest.ToyTrainer
 	mu    sync.Mutex
-	calls [][]int // the sizes of the batches of each call
+	calls [][]int // batch sizes of each call
 }
 
 func (s *shifting) Preprocess(batches []sdk.Batch) ([]sdk.Batch, error) {
@@ -45,8 +45,8 @@ type keptData struct{ *sdk.Samples }
 
 func (d keptData) Load() (*sdk.Samples, error) { return d.Samples, nil }
 
-// partlyHeld is the toy's samples, of which the last three are held out, with their
-// indices shifted or not.
+// partlyHeld returns the toy samples with the last three held out. If shift is set, the indices are
+// shifted.
 func partlyHeld(shift bool) *sdk.Samples {
 	all, _ := hosttest.ToyData{}.Load()
 	if shift {
@@ -56,7 +56,7 @@ func partlyHeld(shift bool) *sdk.Samples {
 	return &sdk.Samples{Batch: trained, HeldOut: &sdk.Samples{Batch: held}}
 }
 
-// preprocessing is a world whose trainer preprocesses what data gives.
+// preprocessing makes a world whose trainer preprocesses the data.
 func preprocessing(t *testing.T, data sdk.Data, transport string, isolated ...sdk.Kind) (*toyWorld, *shifting) {
 	s := &shifting{}
 	parts := append([]sdk.Part{
@@ -66,8 +66,8 @@ func preprocessing(t *testing.T, data sdk.Data, transport string, isolated ...sd
 	return newWorldOf(t, parts, "toy", transport, "{}", isolated...), s
 }
 
-// Batches are preprocessed once before both passes, and so are those held out; a run
-// computes what it does on data that was so from the start.
+// Training and held-out batches are preprocessed once for both passes. The run computes the same
+// results as a run on data that was shifted from the start.
 func TestBatchesArePreprocessedOnce(t *testing.T) {
 	want := newWorldOn(t, keptData{partlyHeld(true)}, "toy", "unix", "{}").pass(t)
 	for _, transport := range hosttest.Transports {
@@ -85,7 +85,7 @@ func TestBatchesArePreprocessedOnce(t *testing.T) {
 	}
 }
 
-// Of streamed data each batch is preprocessed alone, as it is read.
+// Each batch of a stream is preprocessed separately when it is read.
 func TestStreamedBatchesArePreprocessedOneByOne(t *testing.T) {
 	want := newWorldOn(t, keptData{partlyHeld(true)}, "toy", "unix", "{}").pass(t)
 	raw := partlyHeld(false)

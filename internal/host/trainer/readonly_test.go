@@ -14,7 +14,7 @@ import (
 type scribbler struct {
 	hosttest.ToyModel
 	t       *testing.T
-	batches *atomic.Int32 // a companion's model runs beside the test
+	batches *atomic.Int32 // atomic, because a companion's model runs concurrently with the test
 }
 
 func (m *scribbler) Forward(b *sdk.Batch) (tensor.Tensor, error) {
@@ -27,7 +27,7 @@ func (m *scribbler) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.ToyModel.Forward(b)
 }
 
-// faults says whether f touches memory in a way that ends the process.
+// faults reports whether f accesses memory in a way that would end the process.
 func faults(f func()) (faulted bool) {
 	before := debug.SetPanicOnFault(true)
 	defer func() {
@@ -38,8 +38,8 @@ func faults(f func()) (faulted bool) {
 	return false
 }
 
-// A batch is only to be read, wherever the model is, whatever carries the batch, and
-// whether it is trained on or held out, preprocessed or not.
+// Models can only read a batch. A write ends the process wherever the model runs and however the
+// batch arrives. The test covers training and held-out batches, preprocessed or not.
 func TestWritingToABatchEndsTheProcess(t *testing.T) {
 	small, heldOut := hosttest.ToySamples(), hosttest.ToySamples()
 	small.HeldOut = heldOut

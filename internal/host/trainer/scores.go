@@ -6,11 +6,11 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// scores counts the samples of each class by score, as bfloat16 holds it. That tells the
-// order of any two samples whose scores differ by 1 % or more.
+// scores counts the samples of each class by score, rounded to bfloat16. The counts show the order
+// of any two samples whose scores differ by 1 % or more.
 type scores [2*worstBin + 1]struct{ positives, negatives uint32 }
 
-// worstBin lies beyond those of all numbers.
+// worstBin is larger than the bin of every number.
 const worstBin = 1 << 15
 
 func (s *scores) reset() { *s = scores{} }
@@ -29,8 +29,8 @@ func (s *scores) count(score float32, positive bool) {
 	}
 }
 
-// binOf is the upper half of a score's bits as a number that rises with it, from
-// -worstBin+1 to worstBin-1. Both zeros are 0.
+// binOf maps a score to a bin number from -worstBin+1 to worstBin-1. binOf uses the upper half of
+// the score's bits, so the bin number rises with the score. Both zeros have bin 0.
 func binOf(score float32) int32 {
 	bits := math.Float32bits(score)
 	bin := int32(bits >> 16 & (worstBin - 1)) // #nosec G115 -- 15 bits
@@ -40,7 +40,7 @@ func binOf(score float32) int32 {
 	return bin
 }
 
-// appendTo lists the bins that hold samples, in ascending order.
+// appendTo appends the bins that hold samples, in ascending order.
 func (s *scores) appendTo(bins []record.Bin) []record.Bin {
 	for i := range s {
 		if c := &s[i]; c.positives+c.negatives > 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A run whose data is streamed computes what it does with the same data in memory, in
-// every pass, wherever its parts are.
+// A run on streamed data computes the same results as on the same data in memory, in every pass,
+// wherever its parts run.
 func TestStreamedRunsComputeTheSameBits(t *testing.T) {
 	want := newToyWorld(t, "unix", "{}").pass(t)
 	toy, _ := hosttest.ToyData{}.Load()

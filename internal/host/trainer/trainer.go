@@ -1,4 +1,4 @@
-// Package trainer is the role of the process that trains a rank.
+// Package trainer implements the role of the process that trains a rank.
 package trainer
 
 import (
@@ -20,52 +20,52 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Role hosts a trainer, and its model, criterion and hook if they live in the same
-// process. It reaches the others through companions.
+// Role hosts a trainer. Role also hosts the model, criterion and hook that live in the same
+// process. Role calls all other parts through companions.
 type Role struct {
 	*process.Process
 	config     Config
 	trainer    sdk.Trainer
-	model      sdk.Model // nil until connect if it lives in a companion
+	model      sdk.Model // nil until Connect if it lives in a companion
 	specs      []sdk.ParameterSpec
-	inputs     sdk.InputSpec // of the data
+	inputs     sdk.InputSpec // input limits of the data
 	parts      sdk.TrainerParts
-	store      *comm.Store      // of the buckets
-	staged     []*tensor.Bucket // the same in the memory of an engine that Go cannot touch; nil of any other
+	store      *comm.Store      // the buckets
+	staged     []*tensor.Bucket // copies of the buckets in engine memory that Go cannot access; otherwise nil
 	evaluation *evaluation      // nil without held-out samples
-	batches    *counted         // of parts
-	copies     engine.Engine    // the process's, for copies of the host's own
-	// training is held during a pass. After a failure the core collects while
-	// the pass may still be ending.
+	batches    *counted         // the batches in parts
+	copies     engine.Engine    // the process's engine, for copies that the host makes
+	// training is held during a pass. After a failure, the core collects while the pass may still be
+	// ending.
 	training sync.Mutex
-	ending   ending // of the pass
+	ending   ending // how the pass ends
 
 	mu     sync.Mutex // guards the progress of the running pass
 	losses losses
 	work   record.Work
-	next   sdk.Key // the iteration that Loss will report
+	next   sdk.Key // iteration that Loss will report next
 	found  inspect.NonFinite
 }
 
 // Config is the configuration of a trainer.
 type Config struct {
-	Local     []process.Choice    // hook, criterion and model that its process holds
+	Local     []process.Choice    // choices of the hook, criterion and model in this process
 	Maps      map[sdk.Kind]string // keys of the in-trainer kinds
-	Trainers  int                 // of the run
-	Epochs    int                 // that no pass exceeds
+	Trainers  int                 // number of trainers in the run
+	Epochs    int                 // maximum number of epochs of a pass
 	Seed      uint64
 	Server    string // key of the run's server, or ""
 	Model     sdk.ModelEnv
 	Summarize bool // Collect also sends parameter summaries
-	FailOnNaN bool // a loss or a parameter that is not finite ends the pass
-	// ParametersBack says that the server puts parameters in the place of gradients.
+	FailOnNaN bool // a non-finite loss or parameter ends the pass
+	// ParametersBack says that the server answers with parameters instead of gradients.
 	ParametersBack bool
-	// HookAnswers is what the hook declares to leave, where that is to be checked.
+	// HookAnswers is the result that the hook declares, if the run checks results.
 	HookAnswers sdk.Answers
 }
 
-// local is the choice of a part that the process holds beside its own; without it the part
-// lives in a companion.
+// local returns the choice of a part of this kind that the process holds. local returns false if
+// the part lives in a companion.
 func (c *Config) local(kind sdk.Kind) (process.Choice, bool) {
 	i := slices.IndexFunc(c.Local, func(choice process.Choice) bool { return choice.Kind == kind })
 	if i < 0 {
@@ -74,7 +74,7 @@ func (c *Config) local(kind sdk.Kind) (process.Choice, bool) {
 	return c.Local[i], true
 }
 
-// New builds the trainer, and its model if the process holds that.
+// New builds the trainer, and also its model if the process holds the model.
 func New(proc *process.Process, c Config) (*Role, error) {
 	r := &Role{Process: proc, config: c}
 	for _, kind := range []sdk.Kind{sdk.KindModel, sdk.KindCriterion} {
@@ -99,7 +99,8 @@ func New(proc *process.Process, c Config) (*Role, error) {
 	return r, err
 }
 
-// DescribeModel says what the core knows of the model; nil if it lives in a companion.
+// DescribeModel returns the model's description for the core; nil if the model lives in a
+// companion.
 func (r *Role) DescribeModel() *layout.Model {
 	if r.model == nil {
 		return nil
@@ -107,8 +108,8 @@ func (r *Role) DescribeModel() *layout.Model {
 	return layout.Describe(r.model)
 }
 
-// Plan cuts the parameters of the run's model into buckets, and says what samples the data
-// must hold where servers have these tables.
+// Plan divides the parameters of the run's model into buckets. Plan also returns the input limits
+// that the data must meet if servers hold these tables.
 func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) ([]tensor.BucketSpec, sdk.InputSpec, error) {
 	r.specs = model.Parameters
 	for k := range r.specs {
@@ -128,8 +129,8 @@ func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) ([]tensor.Bucke
 	return plan, r.inputs, err
 }
 
-// planInputs are the limits of the data: the model's own unless the trainer looks
-// up what the model gets.
+// planInputs returns the input limits of the data. The data has the model's own limits, unless the
+// trainer looks up the model's inputs in tables.
 func (r *Role) planInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
 	planner, ok := r.trainer.(sdk.InputPlanner)
 	key := r.Part().Key
@@ -150,24 +151,25 @@ func (r *Role) planInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.Inp
 	return inputs, fault.Of(r.Title(), "PlanInputs", err)
 }
 
-// Peers are whom a trainer joins.
+// Peers are the processes that a trainer connects to.
 type Peers struct {
 	Buckets      []tensor.BucketSpec
 	Model        layout.Model
 	Source       batches.Source
-	Hook         process.HookLinks // if the process holds the hook
+	Hook         process.HookLinks // set if the process holds the hook
 	Companions   map[sdk.Kind]process.Peer
 	Lookup       *comm.LookupSpec // nil unless servers hold tables
 	TableServers []process.Peer
 }
 
-// Joined is what a trainer found as it joined its peers.
+// Joined is the result of connecting to the peers.
 type Joined struct {
-	BoundaryNS map[sdk.Kind]int64 // median cost of a no-op call to a companion
-	Facts      map[string]string  // of all parts of the rank that are in the process
+	BoundaryNS map[sdk.Kind]int64 // median round trip, in ns, of a no-op call to each companion
+	Facts      map[string]string  // facts of all parts of the rank in this process
 }
 
-// Connect joins the trainer's peers, fetches its batches and attaches it to all that it needs.
+// Connect connects to the trainer's peers, fetches its batches and attaches the trainer to its
+// parts.
 func (r *Role) Connect(peers Peers) (*Joined, error) {
 	joined := &Joined{BoundaryNS: map[sdk.Kind]int64{}, Facts: map[string]string{}}
 	p := &r.parts

@@ -12,13 +12,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A trainer that stands still in an iteration, in an evaluation or at the end of its pass is told
-// of, where nobody else waits for it too.
+// The core gets an error about a trainer that hangs, even if no other process waits for the
+// trainer. The trainer may hang in an iteration, in an evaluation or at the end of its pass.
 func TestTrainerThatStandsStillIsToldOf(t *testing.T) {
 	const inPass, atEnd = "the core waited 0.2 s for the end of an iteration from trainer0",
 		"has not ended its pass 0.1 s after it was over"
 	for name, c := range map[string]struct {
-		stepIs int // the step, from 1, or else the batch of an evaluation, that stands still
+		stepIs int // the step, counted from 1, or the evaluation batch that hangs
 		evalIs int
 		length stop.Length
 		want   string
@@ -63,7 +63,7 @@ func TestTrainerThatStandsStillIsToldOf(t *testing.T) {
 				<-ended
 				return
 			}
-			_ = r.End(r.Bound(0)) // which a timed pass waits for
+			_ = r.End(r.Bound(0)) // a timed pass waits for this end
 			close(told)
 			<-ended
 		})

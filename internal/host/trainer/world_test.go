@@ -16,16 +16,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// isolable are the kinds that may have a process beside their trainer's.
+// isolable lists the kinds of parts that can run in a companion of their trainer.
 var isolable = []sdk.Kind{sdk.KindHook, sdk.KindCriterion, sdk.KindModel}
 
-// toyWorld is a connected trainer with its data process and companions, all in
-// this process.
+// toyWorld is a connected trainer with its data process and companions, all in the test's process.
 type toyWorld struct {
 	trainer    *Role
 	data       *data.Role
 	companions map[sdk.Kind]*process.Process
-	hook       *companion.HookRole // nil unless it is isolated
+	hook       *companion.HookRole // nil unless the hook is in a companion
 	reply      *Joined
 }
 
@@ -34,13 +33,13 @@ func newToyWorld(t *testing.T, transport string, settings string, isolated ...sd
 	return newWorld(t, "toy", transport, settings, isolated...)
 }
 
-// newWorld makes a world of the toy parts that have a key.
+// newWorld makes a world of the toy parts with this key.
 func newWorld(t *testing.T, key string, transport string, settings string, isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
 	return newWorldOn(t, nil, key, transport, settings, isolated...)
 }
 
-// newWorldOn is newWorld with data in the place of the toy's, unless that is nil.
+// newWorldOn is like newWorld but uses the data on, unless that is nil.
 func newWorldOn(t *testing.T, on sdk.Data, key string, transport string, settings string,
 	isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
@@ -53,7 +52,8 @@ func newWorldOn(t *testing.T, on sdk.Data, key string, transport string, setting
 	return newWorldOf(t, parts, key, transport, settings, isolated...)
 }
 
-// newWorldOf makes a world of those of the parts that have a key, the first of each kind.
+// newWorldOf makes a world of the parts with this key. newWorldOf uses the first such part of each
+// kind.
 func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, settings string,
 	isolated ...sdk.Kind) *toyWorld {
 	t.Helper()
@@ -102,7 +102,8 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, se
 			c.Local = append(c.Local, choose(kind))
 		}
 	}
-	// The trainer is made last, so that it ends first: its links end the others.
+	// The trainer is created last, so that it closes first: closing its links ends the other
+	// processes.
 	w.trainer, err = New(enter("trainer0", sdk.KindTrainer), c)
 	hosttest.Must(t, err)
 	if m := w.trainer.DescribeModel(); m != nil {
@@ -131,7 +132,7 @@ func newData(p *process.Process) (*data.Role, error) {
 	return data.New(p, sdk.DataEnv{Trainers: 1, BatchSize: 2})
 }
 
-// partitionOf is for batches of two samples for one trainer.
+// partitionOf requests batches of two samples for one trainer.
 func partitionOf(in sdk.InputSpec) data.Request {
 	return data.Request{Inputs: in, BatchSize: 2, Sets: [][]int{{0}}}
 }
@@ -146,7 +147,7 @@ func (w *toyWorld) reset(t *testing.T) {
 	hosttest.Must(t, w.trainer.Reset())
 }
 
-// outcome is all that a pass computes: losses, parameters and summaries.
+// outcome is everything that a pass computes: losses, parameters and summaries.
 type outcome struct {
 	Losses  []float64
 	Values  [][]float32
@@ -201,7 +202,7 @@ func TestCompanionsComputeTheSameBits(t *testing.T) {
 	}
 }
 
-// The hook's metrics are recorded where it runs, under the trainer's batches.
+// The hook's metrics are recorded in the hook's process, under the trainer's batch numbers.
 func TestCompanionHookKnowsTheBatch(t *testing.T) {
 	for _, transport := range hosttest.Transports {
 		w := newToyWorld(t, transport, "{}", sdk.KindHook)
@@ -240,7 +241,7 @@ func TestErrorsCrossAsSentences(t *testing.T) {
 	}
 }
 
-// hookFails has a hook fail in its companion.
+// hookFails makes a hook fail in its companion.
 func hookFails(t *testing.T, transport string) {
 	t.Helper()
 	w := newToyWorld(t, transport, `{"fail": "reduce"}`, sdk.KindHook)
@@ -254,7 +255,7 @@ func hookFails(t *testing.T, transport string) {
 	if got := failure.Error(); got != "trainer0.hook: hook toy, Reduce: the toy is broken" {
 		t.Errorf("%s: a hook that fails in its companion told %q", transport, got)
 	}
-	w.companions[sdk.KindHook].Close() // as the end of the run does
+	w.companions[sdk.KindHook].Close() // as happens at the end of the run
 	if err := <-ended; err == nil {
 		t.Errorf("%s: the trainer's pass has no error", transport)
 	}

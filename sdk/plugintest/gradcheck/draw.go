@@ -2,7 +2,7 @@ package gradcheck
 
 import "pgregory.net/rapid"
 
-// Grid draws n inputs from -2 to 2, multiples of Step.
+// Grid draws n inputs from -2 to 2 that are multiples of Step.
 func Grid(t *rapid.T, label string, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -11,8 +11,8 @@ func Grid(t *rapid.T, label string, n int) []float32 {
 	return x
 }
 
-// OffZero draws n inputs as Grid does, none of them within three steps of 0, where a
-// kink may be.
+// OffZero draws n inputs like Grid, but none within three steps of 0, where the function may have a
+// kink.
 func OffZero(t *rapid.T, label string, n int) []float32 {
 	x := Grid(t, label, n)
 	for i, v := range x {

@@ -1,27 +1,26 @@
-// Package gradcheck holds gradients against finite differences, for the tests of layers
-// and criteria.
+// Package gradcheck compares gradients with finite differences, for tests of layers and criteria.
 package gradcheck
 
 import "math"
 
-// Step is how far an input is moved at a time, a power of two: sums of it and of inputs
-// from Grid are exact in float32.
+// Step is the distance by which Check moves an input. Step is a power of two, so that sums with
+// inputs from Grid are exact in float32.
 const Step = 1.0 / 16
 
-// TB is what Check needs of a test.
+// TB holds the methods of a test that Check needs.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// Check fails the test unless gradient[i] is the derivative of f by x[i], for all i, to
-// within tolerance, relative where the derivative is above 1. f computes from x anew
-// each time. It must be smooth, and x at least two steps away from where it is not.
+// Check fails the test unless gradient[i] is the derivative of f by x[i] for all i, within
+// tolerance. The tolerance is relative if the derivative is above 1. f must compute from x each
+// time. f must be smooth, and x at least two steps away from any point where f is not.
 //
-// The derivative is (8 (f(h)-f(-h)) - (f(2h)-f(-2h))) / 12h, the central difference
-// without its error of order h²: the rest is h⁴/30 of the fifth derivative, 5e-7 of it.
-// Rounding adds that of f divided by h, so f should add up in float64. It costs four
-// evaluations of f per element.
+// The derivative is (8 (f(h)-f(-h)) - (f(2h)-f(-2h))) / 12h: the central difference without its
+// error of order h². The remaining error is h⁴/30, about 5e-7, times the fifth derivative. Rounding
+// adds the rounding error of f divided by h, so f should sum in float64. Check evaluates f four
+// times per element.
 func Check(t TB, what string, f func() float64, x, gradient []float32, tolerance float64) {
 	t.Helper()
 	if len(x) != len(gradient) {
@@ -43,7 +42,7 @@ func Check(t TB, what string, f func() float64, x, gradient []float32, tolerance
 	}
 }
 
-// Weighted is Σ w[i]*y[i]: a loss of the outputs y whose gradient is w.
+// Weighted returns Σ w[i]*y[i]. Weighted is a loss of the outputs y with the gradient w.
 func Weighted(w, y []float32) float64 {
 	var sum float64
 	for i, v := range y {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// recorder notes what a check says.
+// recorder records the messages of a check.
 type recorder struct{ said string }
 
 func (r *recorder) Helper() {}

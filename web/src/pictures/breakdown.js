@@ -1,4 +1,4 @@
-// What an iteration consists of, as it was stamped: a bar per cell.
+// The parts of an iteration, according to the recorded times: one bar per cell.
 
 import { namedBy, nameOf, shortOf } from '../cells.js';
 import { s } from '../dom.js';
@@ -13,7 +13,7 @@ const most = 40;
 
 const fills = ['data', 'lookup', 'forward', 'backward', 'exposed', 'optimizer', 'parameters', 'rest', 'hook', 'waiting', 'transfer', 'reduction', 'codec'];
 
-/** fillOf is the colour of a part of iterations; of a name that is not known that of the rest. */
+/** fillOf returns the colour of a part of iterations. Unknown parts have the colour of the rest. */
 export function fillOf(part) {
   const first = part.split(' ')[0];
   return `var(--part-${fills.includes(first) ? first : 'rest'})`;
@@ -21,7 +21,7 @@ export function fillOf(part) {
 
 const bucketParts = [['hook', 'hook_ms'], ['waiting', 'waiting_ms'], ['transfer', 'transfer_ms'], ['reduction', 'reduction_ms'], ['codec', 'codec_ms']];
 
-/** collect is the bars of the picture, by parts or by buckets. */
+/** collect returns the bars of the picture, by parts or by buckets. */
 export function collect(doc, state, own) {
   const has = (i) => doc.cells[i].same < 0 && (detailOf(doc, i)?.parts.length ?? 0) > 0;
   const { cells, left } = chosenOr(doc, state, has, most);

@@ -23,20 +23,20 @@ OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
 THE SOFTWARE.
 */
 
-// Charts of lines over numbers, drawn by uPlot: its axes and lines; markers, intervals, lines of reference
-// and the names at the ends of lines are drawn onto its canvas here.
+// Line charts over numbers. The library uPlot draws the axes and the lines. This module draws markers, intervals,
+// reference lines and the names at line ends onto its canvas.
 
 import uPlot from '../../vendor/uplot/uPlot.esm.js';
 import { h } from '../dom.js';
 import { outline } from './colour.js';
 import { padded, paddedLog, shortened, spread, ticks, logTicks, linear } from './scale.js';
 
-// Narrower charts have their names in the legend, and so have those of more lines.
+// In narrower charts and in charts with more lines, names are in the legend.
 const narrow = 560;
 const mostNames = 8;
 const nameHeight = 15;
 
-/** theme gives the values of custom properties as they hold for an element. */
+/** theme returns the values of an element's custom properties. */
 export function theme(element) {
   const style = getComputedStyle(element);
   const of = (name) => style.getPropertyValue(name).trim();
@@ -49,12 +49,13 @@ export function theme(element) {
 }
 
 /**
- * chart draws into a stage. An axis is {label, extent, log, base, format, ticks, fixed, every}: extent is of
- * the data, and is padded unless it is fixed; ticks(low, high, count) stands for those of the scale. A series
- * is {label, colour, dash, marker, width, alpha, xs, ys, lows, highs, name, text(i)}: xs ascend, null in ys is
- * a gap; a loose one may leave the picture; with a name it is named at its end; text(i) is told of its i-th point, which cannot be pointed at
- * without. Lines are {y or x, label, colour, dash, below}: the label
- * of a line stands above it, or below. under(u, canvas) draws below the lines.
+ * chart draws into a stage. An axis is {label, extent, log, base, format, ticks, fixed, every}. The extent is the
+ * range of the data; it is padded unless fixed is set. The function ticks(low, high, count) replaces the default
+ * ticks. A series is {label, colour, dash, marker, width, alpha, xs, ys, lows, highs, name, text(i)}. The xs ascend,
+ * and null in ys is a gap. A loose series may leave the picture. A name stands at the end of its series. The function
+ * text(i) describes point i; without it, no point can be selected. Reference lines are {y or x, label, colour, dash,
+ * below}. Their labels stand above the line, or below it if below is set. The function under(u, canvas) draws below
+ * the lines.
  */
 export function chart(stage, { width, height, x, y, series, lines = [], own, under, canName = true }) {
   const look = theme(stage);
@@ -63,7 +64,7 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
   const shown = own.zoom ?? full;
   const able = canName && width >= narrow ? nameable(series, shown, x.log) : [];
   const room = Math.min(230, width * 0.32, Math.max(0, ...able.map((one) => canvas.measureText(one.name).width)));
-  // Names that read the same once they are cut have the legend's room.
+  // If shortened names would be equal, the names go to the legend.
   const cut = able.map((one) => fitting(canvas, one.name, room));
   const named = new Set(cut).size === able.length ? able.map((one, i) => ({ one, name: cut[i] })) : [];
   const count = Math.max(2, Math.floor(width / 110));
@@ -102,13 +103,13 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
   const root = h('div', { class: 'picture-chart', 'aria-hidden': 'true' });
   stage.append(root);
   const u = new uPlot(opts, data, root);
-  u.batch(() => {}); // or it would draw only when this is over, and places of points are asked for now
+  u.batch(() => {}); // draw now, because the positions of points are needed below
   u.root.style.width = '100%';
   const from = u.bbox.left / uPlot.pxRatio;
   const to = from + u.bbox.width / uPlot.pxRatio;
   const at = (value, scale) => u.valToPos(value, scale) + (scale === 'x' ? u.bbox.left : u.bbox.top) / uPlot.pxRatio;
   const marks = [];
-  // By keyboard one comes to what has markers first.
+  // The keyboard reaches series with markers first.
   for (const one of [...series].sort((a, b) => Number(Boolean(b.marker)) - Number(Boolean(a.marker)))) {
     if (!one.text) continue;
     one.xs.forEach((v, i) => {
@@ -121,7 +122,7 @@ export function chart(stage, { width, height, x, y, series, lines = [], own, und
   return { u, at, marks, named: named.length > 0, x: { from, to, full, invert: (p) => (x.log ? Math.exp(back(p)) : back(p)) }, destroy: () => u.destroy() };
 }
 
-// Lines have their names at their ends if they are few and most of them end far to the right.
+// nameable returns the series that get names at line ends: only if there are few, and if most end far to the right.
 function nameable(series, [from, to], log) {
   const some = series.filter((one) => one.name);
   const along = (v) => (log ? Math.log(v / from) / Math.log(to / from) : (v - from) / (to - from));
@@ -129,7 +130,7 @@ function nameable(series, [from, to], log) {
   return some.length <= mostNames && early * 3 <= some.length ? some : [];
 }
 
-/** markOf is a point with a text that is made when it is asked for: there may be thousands. */
+/** markOf returns a point whose text is computed on demand, because there may be thousands of points. */
 export const markOf = (x, y, text) => ({
   x,
   y,
@@ -144,7 +145,7 @@ function measurer(font) {
   return canvas;
 }
 
-// The y axis fits what is seen.
+// yRange returns a y range that fits the visible points.
 function yRange(y, series, [from, to]) {
   if (y.fixed) return y.extent;
   let low = y.zero ? 0 : Infinity;
@@ -182,7 +183,7 @@ function axisOf(axis, look, count) {
   };
 }
 
-// A pen draws in px of the page, whatever the screen's pixels are.
+// pen returns functions that draw in CSS pixels, independent of the screen's resolution.
 function pen(u, look) {
   const ratio = uPlot.pxRatio;
   const { ctx } = u;
@@ -270,7 +271,7 @@ function decorate(u, p, one, look) {
   }, true);
 }
 
-// Names stand at the ends of their lines, moved apart where they would overlap.
+// names draws the names at line ends. It moves them apart if they would overlap.
 function names(u, p, named, [from, to], look) {
   const { left, top, width, height } = p.box;
   const ends = [];
@@ -299,7 +300,7 @@ function names(u, p, named, [from, to], look) {
   });
 }
 
-/** fitting is a text whose middle is cut out so that it is no wider than room. */
+/** fitting cuts the middle out of a text so that the text fits the room. */
 export function fitting(ctx, text, room) {
   let kept = text;
   for (let letters = [...text].length; letters > 3 && ctx.measureText(kept).width > room + 1; letters--) kept = shortened(text, letters - 1);

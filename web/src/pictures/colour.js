@@ -1,29 +1,29 @@
-// What tells cells apart: colour, marker and dash follow from a cell's place in the document alone, so that
-// a cell looks the same in every picture and in the table, and goes on to when others come.
+// Colour, marker and dash distinguish cells. All three depend only on the cell's index in the document. So a cell
+// looks the same in every picture and in the table, and keeps its look when other cells are added.
 
 const colours = 8;
 
-/** markers are shapes, one for each time that the colours were used up. */
+/** markers are the shapes. Each round of colours uses the next shape. */
 export const markers = ['circle', 'square', 'triangle', 'diamond', 'cross', 'plus'];
 
 const dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [2, 2, 6, 2]];
 
-/** colourOf is the colour of a cell, a custom property of the page. */
+/** colourOf returns the colour of a cell as a custom property of the page. */
 export function colourOf(doc, cell) {
   return `var(--cell-${(placeOf(doc, cell) % colours) + 1})`;
 }
 
-/** markerOf is the marker of a cell. */
+/** markerOf returns the marker of a cell. */
 export function markerOf(doc, cell) {
   return markers[Math.floor(placeOf(doc, cell) / colours) % markers.length];
 }
 
-/** dashOf is how lines of a cell are dashed; [] of those that are not. */
+/** dashOf returns the dash pattern of a cell's lines, or [] for solid lines. */
 export function dashOf(doc, cell) {
   return dashes[Math.floor(placeOf(doc, cell) / colours) % dashes.length];
 }
 
-// A cell that has the runs of another one looks like it.
+// A cell that shares the runs of another cell looks like that cell.
 function placeOf(doc, cell) {
   const same = doc.cells[cell]?.same ?? -1;
   return wrapped(same >= 0 ? same : cell);
@@ -31,7 +31,7 @@ function placeOf(doc, cell) {
 
 const wrapped = (i) => (Number.isInteger(i) && i > 0 ? i : 0);
 
-/** outline is a marker of radius r around the origin, as a path. */
+/** outline returns the path of a marker of radius r around the origin. */
 export function outline(marker, r) {
   switch (marker) {
     case 'square':

@@ -1,4 +1,4 @@
-// psbench comm: latency and bandwidth over size, and what the machine can do at best.
+// psbench comm: latency and bandwidth over size, compared with the limits of the machine.
 
 import { typical } from '../comm.js';
 import { h } from '../dom.js';
@@ -15,17 +15,17 @@ const measures = {
   algbw: { label: 'algorithm bandwidth, GB/s (higher is better)', unit: 'GB/s', of: (r) => r.algbw_gb_per_s, limit: (r) => r.algbw_gb_per_s / r.share },
 };
 
-// What differs between rows is what a line is called by.
+// The name of a line consists of the parts in which rows differ.
 const parts = ['operation', 'server', 'hook', 'transport', 'trainers', 'servers', 'mode', 'place', 'sparse'];
 const worded = { trainers: (v) => count(v, 'trainer'), servers: (v) => count(v, 'server'), sparse: (v) => (v ? 'sparse' : 'dense') };
 
-// telling are as few parts as tell all lines apart.
+// telling returns as few parts as distinguish all lines.
 function telling(rows) {
   const told = (some) => new Set(rows.map((r) => JSON.stringify(some.map((p) => r[p])))).size;
   return parts.reduce((some, p) => (p === 'operation' || told([...some, p]) > told(some) ? [...some, p] : some), []);
 }
 
-/** collect is a line for each operation as it was measured, over sizes, with its limit. */
+/** collect returns a line over sizes for each measured operation, with its limit. */
 export function collect(doc, state, own) {
   const visible = new Set(kept(doc, state));
   const all = (doc.comm?.rows ?? []).filter((r) => visible.has(r.cell));
@@ -79,7 +79,7 @@ function pointsOf(rows, measure) {
 const beside = (width) => width >= 900;
 const chartHeight = (width) => (width < 560 ? 300 : 360);
 
-/** lookOf is how a line through several cells looks: as the first of them. */
+/** lookOf returns the look of a line through several cells: the look of the first cell. */
 export const lookOf = (doc, { cells: [first] }) => ({ colour: colourOf(doc, first), marker: markerOf(doc, first), dash: dashOf(doc, first) });
 
 // Limits are dotted.

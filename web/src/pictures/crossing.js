@@ -1,11 +1,11 @@
-// Where lines cross, and what would be ideal: pure functions of points.
+// Crossings of lines, and ideal lines, as pure functions of points.
 
 /**
- * crossings of two lines of {xs, values, lows, highs}: {from, to, at, value, sure, ahead}. One is sure if the
- * intervals do not overlap on either side, once the one line and once the other above. Where only the medians
- * change places, one cannot tell: sure is false, and from and to are around all of that. ahead is 1 if the
- * second line is above after it. log and logY say what is drawn as logarithms: at and value are where the lines
- * that are drawn meet.
+ * crossings returns the crossings of two lines {xs, values, lows, highs} as {from, to, at, value, sure, ahead}. A
+ * crossing is sure if the intervals do not overlap on either side, with a different line above on each side. If only
+ * the medians cross, sure is false, and from and to enclose the whole unclear range. The field ahead is 1 if the
+ * second line is above afterwards. The parameters log and logY state which axes are logarithmic. The fields at and
+ * value are the point at which the drawn lines meet.
  */
 export function crossings(a, b, log = false, logY = false) {
   const to = logY ? Math.log : Number;
@@ -16,8 +16,8 @@ export function crossings(a, b, log = false, logY = false) {
     points.push({ x, a: to(a.values[i]), d: to(b.values[j]) - to(a.values[i]), sure: apart(a, i, b, j) });
   });
   const out = [];
-  let before = -1; // the last place where one was surely above
-  let open = null; // medians that changed places since then
+  let before = -1; // the last index at which one line was surely above
+  let open = null; // a crossing of medians since then
   points.forEach((p, i) => {
     if (i > 0 && points[i - 1].d * p.d < 0) {
       const found = { from: points[i - 1].x, to: p.x, ...meet(points[i - 1], p, log, logY), ahead: Math.sign(p.d) };
@@ -38,7 +38,8 @@ export function crossings(a, b, log = false, logY = false) {
   return out;
 }
 
-// apart is 1 if b is above a by their intervals, -1 below, 0 if they overlap or there are none.
+// apart returns 1 if the interval of b is above the interval of a, and -1 if it is below. It returns 0 if the
+// intervals overlap or are missing.
 function apart(a, i, b, j) {
   const [al, ah, bl, bh] = [a.lows[i], a.highs[i], b.lows[j], b.highs[j]];
   if (![al, ah, bl, bh].every(Number.isFinite)) return 0;
@@ -52,12 +53,13 @@ function meet(p, q, log, logY) {
   return { at, value: logY ? Math.exp(value) : value };
 }
 
-// What grows with how many work, or with what one of them is given at once.
+// counted matches axes of numbers of workers, or of amounts of work per iteration.
 const counted = /trainer|batch|sample|size|bytes|worker|^n$/i;
 
 /**
- * idealOf says what a metric would do over an axis if an iteration took no longer with more: rates grow in
- * proportion, times stay. Null where nothing is ideal: of shares, losses and memory, and over other axes.
+ * idealOf returns the ideal course of a metric over an axis, as if an iteration took no longer with more workers or
+ * work. Rates grow in proportion, and times stay constant. It is null for shares, losses and memory, and for other
+ * axes.
  */
 export function idealOf(metric, axis) {
   if (!counted.test(axis)) return null;
@@ -66,7 +68,9 @@ export function idealOf(metric, axis) {
   return null;
 }
 
-/** idealLine is the ideal of a line: its first value, in proportion or as it is. */
+/**
+ * idealLine returns the ideal course of a line. It starts at the line's first value and is proportional or constant.
+ */
 export function idealLine(kind, line) {
   const first = line.values.findIndex((v) => Number.isFinite(v));
   if (first < 0) return null;

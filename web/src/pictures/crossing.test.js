@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crossings, idealLine, idealOf } from './crossing.js';
 
-// A line with intervals of plus and minus so much.
+// line returns a line whose intervals are the values plus or minus by.
 const line = (xs, values, by = 1) => ({ xs, values, lows: values.map((v) => (by === null || v === null ? null : v - by)), highs: values.map((v) => (by === null || v === null ? null : v + by)) });
 
 test('lines that surely change places cross between the points where they do', () => {

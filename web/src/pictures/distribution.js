@@ -1,4 +1,4 @@
-// How the iterations of cells are distributed: the share of them that took at most so long.
+// The cumulative distribution of iteration times: the share of iterations that took at most a given time.
 
 import { nameOf, namedBy, shortOf } from '../cells.js';
 import { duration, number } from '../format.js';
@@ -9,14 +9,14 @@ import { picture } from './picture.js';
 
 const most = 8;
 
-// Of fewer iterations a quantile that high is chance.
+// With fewer iterations than of, the quantile would be random.
 const marked = [
   { name: 'p50', at: 0.5, of: 1 },
   { name: 'p95', at: 0.95, of: 20 },
   { name: 'p99', at: 0.99, of: 100 },
 ];
 
-/** quantile is the value at a share of evenly spaced quantiles, between two of them in proportion. */
+/** quantile interpolates between evenly spaced quantiles. */
 export function quantile(quantiles, at) {
   const place = at * (quantiles.length - 1);
   const low = Math.floor(place);
@@ -24,7 +24,7 @@ export function quantile(quantiles, at) {
   return quantiles[low] + (next - quantiles[low]) * (place - low);
 }
 
-/** collect is a line per cell. */
+/** collect returns a line per cell. */
 export function collect(doc, state) {
   const has = (i) => doc.cells[i].same < 0 && (detailOf(doc, i)?.quantiles.length ?? 0) > 1;
   const { cells, left } = chosenOr(doc, state, has, most);
@@ -71,7 +71,7 @@ function paint(stage, data, { width, height, doc, own }) {
     own,
     x: { label: 'iteration, ms', extent: [data.shortest - 0.03 * (data.cut - data.shortest || 1), data.cut], fixed: true, format: tidy },
     y: { label: 'share of the iterations that took at most so long', extent: [0, 1.02], fixed: true, format: (v) => `${Math.round(v * 100)} %`, ticks: () => [0, 0.25, 0.5, 0.75, 1] },
-    // p99 is so near to p95 that between their lines there is no room.
+    // The line of p99 is so close to the line of p95 that no label fits between them.
     lines: marked.map((m) => ({ y: m.at, label: m.name, dash: [2, 4], below: m.at === 0.95 })),
     series,
     canName: false,

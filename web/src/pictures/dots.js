@@ -1,4 +1,4 @@
-// A dot per run, a row per cell: how sure the numbers are.
+// One dot per run and one row per cell show how reliable the numbers are.
 
 import { isBaseline, namedBy, nameOf, shortOf, single, toldOf } from '../cells.js';
 import { s } from '../dom.js';
@@ -9,10 +9,10 @@ import { picture } from './picture.js';
 import { extent, linear, logTicks, padded, paddedLog, ticks } from './scale.js';
 import { below, drawing, line, ruler, text } from './svg.js';
 
-// Values so many times apart are drawn on a scale of logarithms.
+// If the largest value is at least this multiple of the smallest, the scale is logarithmic.
 const far = 20;
 
-/** collect is the rows of the picture. One run is no picture. */
+/** collect returns the rows of the picture. A single run gets no picture. */
 export function collect(doc, state) {
   const metric = metricOf(doc, state);
   if (!metric || single(doc)) return null;
@@ -42,7 +42,7 @@ export function collect(doc, state) {
   });
   if (!rows.some((r) => r.runs.length > 0)) return null;
   const range = extent(rows.flatMap((r) => r.runs.map((run) => run.value)));
-  // At another size there is another baseline.
+  // With doc.within there are several baselines, so no single line can be drawn.
   const base = doc.cells[state.baseline] && !doc.within ? estimateOf(doc, metric.name, state.baseline) : null;
   const floor = judged?.floor ?? null;
   return {
@@ -62,7 +62,7 @@ export function collect(doc, state) {
   };
 }
 
-// Why there are no runs, each reason once, in full: in its row there is no room for it.
+// reasons states once, in full, each reason for missing runs, because the rows have no room for it.
 function reasons(doc, rows) {
   const of = new Map();
   for (const r of rows) if (r.why.includes(': ')) of.set(r.why, [...(of.get(r.why) ?? []), toldOf(doc, r.cell)]);
@@ -116,7 +116,7 @@ function paint(stage, data, { width, height, doc }) {
     svg.append(text(strong ? 'picture-name picture-strong' : 'picture-name', 20, nameAt, fit(r.short, (small ? width : left) - 28, strong)));
     if (r.why) {
       const why = fit(r.why.split(': ')[0], right - left - 16);
-      // Nothing lies behind it.
+      // Hide everything behind the text.
       svg.append(s('rect', { class: 'picture-clear', x: left + 4, y: middle - 9, width: wide(why) + 8, height: 18 }), text('picture-why', left + 8, middle + 4, why));
       marks.push({ x: left, y: middle - 10, w: right - left, h: 20, text: [r.name, r.why] });
       return;
@@ -131,7 +131,7 @@ function paint(stage, data, { width, height, doc }) {
       svg.append(s('line', { x1: x, x2: x, y1: middle - 9, y2: middle + 9, style: { stroke: colour, 'stroke-width': '2.5' } }));
       marks.push({ x, y: middle - 9, w: 0, h: 18, ...about });
     }
-    // Runs of about the same value stand one below the other.
+    // Stagger the dots vertically, so dots with close values stay visible.
     const step = dense(data) && !small ? 2 : 3;
     r.runs.forEach((run, k) => {
       const [x, y] = [scale(run.value), middle + ((k % 3) - 1) * step];

@@ -1,4 +1,4 @@
-// Cells as fields over two axes.
+// A heat map of the cells over two axes.
 
 import { isBaseline, keptOf, passes, toldOf, valueOf, withinOf } from '../cells.js';
 import { s } from '../dom.js';
@@ -9,8 +9,9 @@ import { extent } from './scale.js';
 import { drawing, ruler, text } from './svg.js';
 
 /**
- * shade is a colour of the scale: of a change towards better (1) or worse (-1), of a value from the least (0)
- * to the greatest (1). The two ends of the scale are blue and orange, which all can tell apart.
+ * shade returns a colour of the scale. For changes, strength runs from -1 (worse) to 1 (better). For values it runs
+ * from 0 (least) to 1 (greatest). The ends of the scale are blue and orange, which colour-blind readers can
+ * distinguish.
  */
 export function shade(by, strength) {
   const end = by === 'value' ? 'value' : strength < 0 ? 'worse' : 'better';
@@ -20,10 +21,10 @@ export function shade(by, strength) {
 
 const fixed = (axis) => `at ${axis}`;
 
-/** collect is the fields over two axes; all other axes have one value. */
+/** collect returns the fields over two axes. Every other axis has one fixed value. */
 export function collect(doc, state, own) {
   const metric = metricOf(doc, state);
-  // Of an axis there is what the filter keeps; those of which it keeps several values come first.
+  // Only accepted values of an axis appear. Axes with several accepted values come first.
   const filter = state.filter ?? {};
   const valuesOf = (i) => doc.axes[i].values.filter((v) => keptOf(filter, doc.axes[i])?.includes(v) ?? true);
   const able = doc.axes.map((_, i) => i).filter((i) => doc.axes[i].values.length > 1).sort((a, b) => (valuesOf(b).length > 1) - (valuesOf(a).length > 1));
@@ -82,7 +83,7 @@ function strengthOf(f, by, [low, high], most, metric) {
 
 const rowOf = (width) => (width < 560 ? 42 : 48);
 
-/** changed is a change as a field has it: with ~ where it is not proven. */
+/** changed formats a change for a field, with ~ in front if it is not proven. */
 export const changed = (f) => (f.baseline ? 'baseline' : f.told ? `${f.verdict === 'cannot tell' ? '~ ' : ''}${f.told}` : '');
 
 function paint(stage, data, { width, height }) {
@@ -94,7 +95,7 @@ function paint(stage, data, { width, height }) {
   const top = 40;
   svg.append(text('picture-label', left, 14, fit(`${data.x.name} →`, width - left)));
   svg.append(text('picture-label', 2, 32, fit(`${data.y.name} ↓`, left - 4)));
-  // Names that would overlap are left out.
+  // Omit names that would overlap.
   const every = Math.max(1, Math.ceil(22 / w));
   data.x.shown.forEach((v, i) => {
     if (i % every === 0) svg.append(text('picture-name', left + w * (i + 0.5), 32, fit(v, w * every - 4), 'middle'));

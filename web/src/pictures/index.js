@@ -1,5 +1,5 @@
-// The pictures of a page, in their order: first what decides, then what explains it. Where operations alone
-// were measured, it is their size that decides.
+// The pictures of a page in their order: first those that support a decision, then those that explain it. For psbench
+// comm, the picture over sizes decides.
 
 import * as breakdown from './breakdown.js';
 import * as comm from './comm.js';

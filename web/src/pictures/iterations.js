@@ -1,4 +1,4 @@
-// Iterations over time, a lane per rank: drift, steps and stragglers.
+// Iterations over time, one lane per rank. The picture shows drift, steps and stragglers.
 
 import { nameOf } from '../cells.js';
 import { duration, number, quantity, relative, share, there } from '../format.js';
@@ -8,10 +8,11 @@ import { colourOf } from './colour.js';
 import { picture } from './picture.js';
 import { extent } from './scale.js';
 
-// From this share of the machine's CPU time on, what others took, other guests of its hypervisor among them, is shaded.
+// An interval is shaded if other processes and other guests of the hypervisor used at least this share of the CPU
+// time.
 const loud = 0.05;
 
-/** middle is the median of numbers, null of none. */
+/** middle returns the median of numbers, or null if there are none. */
 export function middle(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const half = sorted.length >> 1;
@@ -19,8 +20,10 @@ export function middle(values) {
   return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-/** intervalsOf are parts of a run that are not before its measured pass, in seconds from its start, with the share of the
- * machine's CPU time that others took: processes, and other guests of the hypervisor. */
+/**
+ * intervalsOf returns the parts of a run from the measured pass on, in seconds from its start. Each part has the
+ * share of the machine's CPU time that other processes and other guests of the hypervisor used.
+ */
 export function intervalsOf(noise) {
   const first = noise.findIndex((n) => n.name === 'measured');
   let at = 0;
@@ -35,14 +38,17 @@ export function intervalsOf(noise) {
       });
 }
 
-/** cutAt is where lanes end: at the longest iteration, unless few are so long that all others would look alike. */
+/**
+ * cutAt returns the upper end of lanes: normally the longest iteration. A lower end applies if a few very long
+ * iterations would make all others look alike.
+ */
 export function cutAt(quantiles, low, high) {
   const at = (share) => quantiles[Math.round((quantiles.length - 1) * share)];
   const usual = quantiles.length > 20 ? at(0.95) + 1.5 * (at(0.95) - at(0.05)) : high;
   return high - low > 1.5 * (usual - low) && usual > low ? usual : high;
 }
 
-/** collect is the lanes of one run of one cell. */
+/** collect returns the lanes of one run of one cell. */
 export function collect(doc, state, own) {
   const { cell, options } = oneOf(doc, state, own.cell, (i) => detailOf(doc, i)?.lanes.some((l) => l.seconds.length > 0));
   if (cell < 0) return null;
@@ -50,7 +56,7 @@ export function collect(doc, state, own) {
   const detail = [run, 'median', 'worst'].map((which) => detailOf(doc, cell, which)).find((d) => d?.lanes.some((l) => l.seconds.length > 0));
   if (!detail) return null;
   const lanes = detail.lanes.map((l) => {
-    // The shortest and the longest of spans do not tell where the median is.
+    // If a span has several iterations, their median is unknown.
     const known = l.each === 1 ? l.min_ms.filter(there) : [];
     return { rank: l.rank, name: l.name, each: l.each, iterations: l.iterations, seconds: l.seconds, min_ms: l.min_ms, max_ms: l.max_ms, median_ms: middle(known) };
   });
@@ -184,7 +190,7 @@ function paint(stage, data, { width, height, doc, own }) {
   return { ...drawn, marks: marks.filter((m) => m.x >= drawn.x.from && m.x <= drawn.x.to) };
 }
 
-// The last span is as long as the one before.
+// The last span is assumed to be as long as the previous one.
 const stepOf = (seconds) => (seconds.length > 1 ? seconds.at(-1) - seconds.at(-2) : 0.001);
 
 export const { name, title, about, shows, reserves, draw } = picture({

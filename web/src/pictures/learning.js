@@ -1,4 +1,4 @@
-// What training led to: loss, accuracy and AUC against seconds and against bytes.
+// Training results: loss, accuracy and AUC over seconds or over bytes.
 
 import { namedBy, nameOf, shortOf, single } from '../cells.js';
 import { count, number, quantity, there } from '../format.js';
@@ -10,17 +10,17 @@ import { extent } from './scale.js';
 
 const most = 8;
 
-// What is looked at first, if it was measured.
+// The picture initially shows the first of these measures that is available.
 const order = ['held_out_loss', 'held_out_auc', 'held_out_accuracy', 'train_loss'];
 
-/** measuresOf are what epochs of a document have, held-out values first. */
+/** measuresOf returns the measures of a document's epochs, held-out measures first. */
 export function measuresOf(doc) {
   const found = new Set(doc.runs.flatMap((r) => r.epochs.flatMap((e) => Object.keys(e.values).filter((key) => there(e.values[key])))));
   const rank = (key) => (order.includes(key) ? order.indexOf(key) : order.length);
   return [...found].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
 }
 
-/** collect is a line per run of the cells that are shown. */
+/** collect returns a line per run of the shown cells. */
 export function collect(doc, state, own) {
   const measures = measuresOf(doc);
   if (measures.length === 0) return null;
@@ -57,7 +57,7 @@ export function collect(doc, state, own) {
   };
 }
 
-// thinned says how many epochs are on the page, if it has not all.
+// thinned states how many epochs the lines have if some are left out.
 function thinned(doc, lines) {
   const epochs = lines.flatMap((l) => doc.runs[l.run].epochs).length;
   const all = lines.reduce((sum, l) => sum + (doc.runs[l.run].epochs.at(-1)?.number ?? 0), 0);

@@ -1,5 +1,5 @@
-// What all pictures have in common: choices above, the drawing, its legend, a note, the data as a table;
-// what is pointed at by mouse and by keyboard; zoom; and when to draw anew.
+// The common parts of all pictures: choices, the drawing, its legend, a note, and the data as a table. This module also
+// handles the selection by mouse and keyboard, zoom, and redrawing.
 
 import { h, replace } from '../dom.js';
 import { held } from '../format.js';
@@ -8,21 +8,21 @@ import { pointing } from './pointing.js';
 import { zooming } from './zooming.js';
 import { swatch } from './swatch.js';
 
-// So many rows of a table are read by nobody.
+// No reader needs more rows of a table than this.
 const mostRows = 1000;
 
 /**
- * picture makes a module of this folder of what is its own:
+ * picture turns the parts of one picture into a module of this folder. The parts are:
  *
- * - name, title, about: as the page has them; own: what is chosen in the picture itself, by key
- * - collect(doc, state, own): what is drawn, as plain JSON, or null if there is nothing; a pure function
- * - sentence(data): what the picture shows, for those who cannot see it
- * - table(data): {head, rows}, the same as a table
- * - choices(data): of {key, label, value, options: [{value, label}]}; what is chosen becomes own[key]
- * - height(data, width): of the drawing, in px
- * - paint(stage, data, {width, height, doc, own}): draws into the empty stage and returns {marks, legend, x}:
- *   marks are what can be pointed at, {x, y, text: [...]} and {w, h} of those that are boxes, in px of the
- *   stage; legend has {label, colour, dash, marker, text}; x is {invert, from, to, full} where one can zoom
+ * - name, title and about, as the page shows them. The object own has the initial choices in the picture, by key.
+ * - collect(doc, state, own) returns the data to draw as plain JSON, or null if there is none. It is a pure function.
+ * - sentence(data) describes the picture for screen readers.
+ * - table(data) returns the same data as a table: {head, rows}.
+ * - choices(data) returns a list of {key, label, value, options: [{value, label}]}. A choice is stored in own[key].
+ * - height(data, width) returns the height of the drawing in px.
+ * - paint(stage, data, {width, height, doc, own}) draws into the empty stage and returns {marks, legend, x}. Marks are
+ *   the selectable things: {x, y, text: [...]}, with {w, h} for boxes, in px of the stage. The legend is a list of
+ *   {label, colour, dash, marker, text}. The object x is {invert, from, to, full} if the picture can be zoomed.
  */
 export function picture(made) {
   const { name, title, about } = made;
@@ -31,7 +31,7 @@ export function picture(made) {
     title,
     about,
     shows: (doc, state) => made.collect(doc, state, { ...made.own }) !== null,
-    /** reserves is how high the picture will be, in px, before it is drawn. */
+    /** reserves returns the height of the picture in px, before the picture is drawn. */
     reserves(doc, state, width) {
       const data = made.collect(doc, state, { ...made.own });
       return data === null ? 0 : made.height(data, width) + 110;
@@ -151,7 +151,7 @@ function drawn(made, into, doc, store) {
   const sizes = new ResizeObserver(() => {
     if (Math.max(240, box.clientWidth) !== painted.width) again();
   });
-  // Canvases know nothing of custom properties: they are drawn anew where those change.
+  // A canvas ignores later changes of custom properties, so redraw when they may change.
   const media = ['(prefers-color-scheme: dark)', 'print'].map((query) => matchMedia(query));
   const changed = () => paint();
   for (const m of media) m.addEventListener('change', changed);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { picture } from './picture.js';
 
-// As much of a browser as pictures ask for: a tree of elements with attributes and listeners.
+// Element implements the part of a browser's elements that pictures use.
 class Element {
   constructor(tag) {
     Object.assign(this, { tag, attributes: {}, children: [], listeners: {}, dataset: {}, hidden: false, parent: null, clientWidth: 800, offsetWidth: 10, offsetHeight: 10 });
@@ -66,7 +66,7 @@ function browser() {
   return media;
 }
 
-// A picture of points that says how often, and in which range, it was painted.
+// points makes a picture of points, and a list with the range of each painting.
 function points() {
   const painted = [];
   const made = picture({

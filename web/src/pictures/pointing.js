@@ -1,12 +1,12 @@
-// What is pointed at: by the mouse what is nearest, by the arrow keys one mark after the other. A text
-// says what it is, and is told to those who cannot see it.
+// Selection of marks. The mouse selects the nearest mark, and the arrow keys step through the marks. A text describes
+// the mark, and screen readers read it.
 
 import { h, replace } from '../dom.js';
 
-// A mark is pointed at from so many px away.
+// The mouse selects a point from up to this distance, in px.
 const near = 28;
 
-/** nearest is the place in marks of what is at x, y: the smallest box around it, else the nearest point. */
+/** nearest returns the index of the mark at x, y: the smallest box around that position, or else the nearest point. */
 export function nearest(marks, x, y) {
   let best = -1;
   let least = Infinity;
@@ -28,7 +28,7 @@ export function nearest(marks, x, y) {
   return best;
 }
 
-/** pointing shows what is pointed at in a box. */
+/** pointing shows the selected mark in a box. */
 export function pointing(box) {
   const tip = h('div', { class: 'picture-tip', role: 'status' });
   const ring = h('div', { class: 'picture-ring' });
@@ -77,7 +77,7 @@ export function pointing(box) {
     show(to);
   });
   return {
-    /** marks are what can be pointed at from now on. What was pointed at still is, if it is there. */
+    /** marks replaces the selectable marks. It keeps the selection if the selected mark still exists. */
     marks(list) {
       const held = at < 0 ? '' : said(marks[at]);
       hide();

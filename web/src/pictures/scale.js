@@ -1,8 +1,8 @@
-// Scales and their ticks: pure functions of numbers.
+// Scales and their ticks, as pure functions of numbers.
 
 const finite = (x) => typeof x === 'number' && Number.isFinite(x);
 
-/** extent is the least and the greatest of what is finite, null of nothing. */
+/** extent returns the least and the greatest finite value, or null if there is none. */
 export function extent(values) {
   let low = Infinity;
   let high = -Infinity;
@@ -14,19 +14,19 @@ export function extent(values) {
   return low <= high ? [low, high] : null;
 }
 
-/** padded widens an extent by a share of it on both sides; of a single value by a tenth of that. */
+/** padded widens an extent by a share on both sides. For a single value it uses a tenth of that value. */
 export function padded([low, high], share = 0.05) {
   const by = high > low ? (high - low) * share : Math.abs(low) * 0.1 || 1;
   return [low - by, high + by];
 }
 
-/** paddedLog does the same on a scale of logarithms. */
+/** paddedLog widens an extent on a logarithmic scale. */
 export function paddedLog([low, high], share = 0.05) {
   const by = high > low ? (high / low) ** share : 1.5;
   return [low / by, high * by];
 }
 
-/** linear maps domain to range; its invert maps back. */
+/** linear returns a function that maps the domain to the range. The method invert maps back. */
 export function linear([a, b], [from, to]) {
   const slope = b === a ? 0 : (to - from) / (b - a);
   const scale = (v) => from + (v - a) * slope;
@@ -34,7 +34,7 @@ export function linear([a, b], [from, to]) {
   return scale;
 }
 
-/** ticks are round numbers within low and high: 1, 2 or 5 times a power of ten apart, about count of them. */
+/** ticks returns about count round numbers from low to high. Adjacent ticks are 1, 2 or 5 times a power of ten apart. */
 export function ticks(low, high, count = 5) {
   if (!finite(low) || !finite(high) || high <= low) return finite(low) ? [low] : [];
   const rough = (high - low) / Math.max(1, count);
@@ -48,8 +48,8 @@ export function ticks(low, high, count = 5) {
 }
 
 /**
- * logTicks are powers of the base within low and high, every so many that there are at most count. Where
- * fewer than three lie within, twos and fives of a power of ten are ticks too.
+ * logTicks returns powers of the base from low to high. It skips powers so that at most count remain. If fewer than
+ * three powers of ten lie within, it also returns their multiples by two and five.
  */
 export function logTicks(low, high, base = 10, count = 8) {
   if (!(low > 0) || !(high >= low) || !finite(high)) return [];
@@ -69,7 +69,7 @@ export function logTicks(low, high, base = 10, count = 8) {
   return out;
 }
 
-/** numeric is the number that a value of an axis is: 4, 0.5, 64KiB; null of anything else. */
+/** numeric parses a value of an axis as a number: 4, 0.5, 64KiB. It returns null for other texts. */
 export function numeric(text) {
   const found = /^\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(?:([KMGT])(i?)B?|B)?\s*$/i.exec(text ?? '');
   if (!found) return null;
@@ -87,8 +87,8 @@ export function shortened(text, letters) {
 }
 
 /**
- * spread moves places apart, in their order, until each has so much room, within low and high as far as
- * there is room.
+ * spread moves positions apart until each has enough room. It keeps their order, and keeps them between low and high
+ * if they fit.
  */
 export function spread(places, room, low, high) {
   const order = places.map((at, i) => ({ at, i })).sort((a, b) => a.at - b.at || a.i - b.i);

@@ -1,4 +1,4 @@
-// A metric over an axis of numbers: how it scales, and where it pays to change sides.
+// A metric over a numeric axis: how it scales, and where one line passes another.
 
 import { namedBy, nameOf, shortOf } from '../cells.js';
 import { count, number, quantity, relative, there } from '../format.js';
@@ -9,13 +9,13 @@ import { crossings, idealLine, idealOf } from './crossing.js';
 import { picture } from './picture.js';
 import { extent, numeric } from './scale.js';
 
-// Ideal lines of more would hide the lines themselves.
+// With more lines, their ideal lines would hide them.
 const mostIdeals = 3;
 const mostLines = 24;
 const mostCrossings = 6;
 const mostUnsure = 2;
 
-/** axesOf are the places of axes whose values are different numbers, two at least. */
+/** axesOf returns the indices of axes with at least two different values, all of them numbers. */
 export function axesOf(doc) {
   return doc.axes.map((_, i) => i).filter((i) => {
     const values = doc.axes[i].values.map(numeric);
@@ -23,7 +23,7 @@ export function axesOf(doc) {
   });
 }
 
-/** groupsOver are the points of each line over the axis at a place, of lines that have two at least. */
+/** groupsOver returns the points of each line over an axis. It omits lines with fewer than two points. */
 function groupsOver(doc, state, metric, place) {
   const groups = new Map();
   for (const cell of kept(doc, state)) {
@@ -38,17 +38,17 @@ function groupsOver(doc, state, metric, place) {
   return [...groups.values()].filter((g) => g.points.length > 1 && g.points.some((p) => doc.cells[p.cell].same < 0));
 }
 
-/** collect is a line for each group of cells that differ in the axis alone. */
+/** collect returns a line for each group of cells that differ only on the axis. */
 export function collect(doc, state, own) {
   const metric = metricOf(doc, state);
   const axes = axesOf(doc);
-  if (!metric || axes.length === 0 || doc.comm) return null; // of comm there is a picture of its own
-  // An axis over which nothing has two points, as where its other values failed, draws nothing.
+  if (!metric || axes.length === 0 || doc.comm) return null; // psbench comm has its own picture
+  // Omit an axis on which no line has two points, e.g. because all other cells failed.
   const drawn = axes.map((place) => ({ place, all: groupsOver(doc, state, metric, place) })).filter(({ all }) => all.length > 0);
   if (drawn.length === 0) return null;
   const { place, all } = drawn.find((d) => doc.axes[d.place].name === own.axis) ?? drawn[0];
   const axis = doc.axes[place].name;
-  // What all lines share tells none of them apart.
+  // Names omit values that all lines share.
   const firsts = all.map((g) => doc.cells[g.points[0].cell].values);
   const but = doc.axes.map((_, i) => i).filter((i) => i === place || (all.length > 1 && firsts.every((values) => values[i] === firsts[0][i])));
   const lines = all.slice(0, mostLines).map((g) => {
@@ -143,7 +143,7 @@ function paint(stage, data, { width, height, doc, own }) {
   return { ...drawn, legend };
 }
 
-// Of a rate it is how much of the ideal is reached, of a time how much longer it is.
+// For a rate, this is the achieved share of the ideal. For a time, it is the excess over the ideal.
 function idealAt(ideal, l, i) {
   const line = idealLine(ideal.kind, l);
   const value = line?.values[line.xs.indexOf(l.xs[i])];

@@ -1,24 +1,24 @@
-// The little that drawings in SVG share.
+// Helper functions for SVG drawings.
 
 import { s } from '../dom.js';
 import { shortened } from './scale.js';
 
-/** drawing puts an empty drawing into a stage, in px; printed, it shrinks to the paper. */
+/** drawing adds an empty drawing to a stage, with a size in px. A printed drawing shrinks to the paper. */
 export function drawing(stage, width, height) {
   const svg = s('svg', { class: 'picture-drawing', width, height, viewBox: `0 0 ${width} ${height}`, 'aria-hidden': 'true' });
   stage.append(svg);
   return svg;
 }
 
-/** line is a straight line of a class. */
+/** line returns a straight line with a CSS class. */
 export const line = (of, x1, y1, x2, y2) => s('line', { class: of, x1, y1, x2, y2 });
 
-/** text is text of a class; anchor is start, middle or end. */
+/** text returns a text with a CSS class. The anchor is start, middle or end. */
 export const text = (of, x, y, content, anchor = 'start') => s('text', { class: of, x, y, 'text-anchor': anchor }, content);
 
 /**
- * ruler measures the text of a drawing: wide is how wide a text is in px, fit is a text with its middle cut out
- * so that it is no wider than room.
+ * ruler measures the texts of a drawing. The function wide returns the width of a text in px. The function fit cuts
+ * the middle out of a text so that the text fits the room.
  */
 export function ruler(svg) {
   const { fontFamily } = getComputedStyle(svg);
@@ -38,7 +38,7 @@ export function ruler(svg) {
   return { wide, fit };
 }
 
-/** below draws an x axis: gridlines from top to bottom, ticks with their text, and the name of the axis. */
+/** below draws an x axis: gridlines from top to bottom, tick labels, and the name of the axis. */
 export function below(svg, scale, ticks, format, { top, bottom, left, right, label }) {
   const { wide } = ruler(svg);
   let taken = -Infinity;

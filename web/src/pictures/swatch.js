@@ -1,9 +1,9 @@
-// The small sign of a cell or a series in legends.
+// The small symbol of a cell or a series in legends.
 
 import { s } from '../dom.js';
 import { outline } from './colour.js';
 
-/** swatch is the sign of {colour, dash, marker, fill}: a line with its marker, or a field of fill. */
+/** swatch returns the symbol for {colour, dash, marker, fill}: a line with its marker, or a filled field. */
 export function swatch({ colour, dash, marker, fill }) {
   const svg = s('svg', { class: 'picture-swatch', width: 22, height: 12, viewBox: '0 0 22 12', 'aria-hidden': 'true' });
   if (fill) {

@@ -1,6 +1,6 @@
-// Documents for tests, of any size, always the same.
+// Documents of any size for tests. Equal parameters give equal documents.
 
-/** random gives numbers from 0 to 1, always the same ones. */
+/** random returns a generator of numbers from 0 to 1. The sequence depends only on the seed. */
 export function random(seed = 1) {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,7 @@ export function random(seed = 1) {
   };
 }
 
-/** empty is a document of nothing. */
+/** empty returns a document without content. */
 export function empty() {
   return {
     schema: 'psbench.page/1', name: 'empty', heading: '', machine: '', made: '2026-03-02T12:00:00Z', psbench: '', sentences: [], warnings: [], floor: '', remarks: [],
@@ -17,12 +17,12 @@ export function empty() {
   };
 }
 
-/** stateOf is what is chosen at first. */
+/** stateOf returns the initial state of a page. */
 export const stateOf = (doc) => ({ metric: doc.metric, baseline: doc.baseline, chosen: [], filter: {}, sort: { column: 'order', down: false } });
 
 /**
- * study is a document of cells over axes, {name: [values]}, with so many runs each: a cell's throughput is
- * what speed(values) says, by a per cent or two. Cells that failed(values) is true of failed.
+ * study returns a document of cells over the axes {name: [values]}, with so many runs each. A cell's throughput is
+ * speed(values), within a per cent or two. A cell has failed if failed(values) is true.
  */
 export function study({ axes = { hook: ['rpc', 'noop'], trainers: ['1', '2', '4', '8'] }, runs = 6, ranks = 2, speed = () => 1000, failed = () => false, epochs = 0, iterations = 120, spread = 0.02 } = {}) {
   const doc = empty();
@@ -113,7 +113,7 @@ function detail(run, ranks, iterations, ms, rnd) {
   };
 }
 
-/** timeline is one iteration of so many trainers and one server. */
+/** timeline returns one iteration of so many trainers and one server. */
 export function timeline(ranks, ms) {
   const us = ms * 1000;
   const tracks = [];
@@ -141,7 +141,7 @@ export function timeline(ranks, ms) {
   return { iteration: 61, micros: us, tracks, arrows };
 }
 
-/** comm is a document of psbench comm over some sizes. */
+/** comm returns a document of psbench comm over some sizes. */
 export function comm(sizes = [4096, 65536, 1048576, 26214400]) {
   const doc = empty();
   doc.axes = [{ name: 'operation', values: [] }, { name: 'transport', values: [] }, { name: 'bytes', values: [] }];

@@ -1,4 +1,4 @@
-// One iteration: what every rank did and when, and which push led to which answer.
+// One iteration: what each rank did at which time, and which push led to which answer.
 
 import { nameOf, single } from '../cells.js';
 import { s } from '../dom.js';
@@ -9,12 +9,12 @@ import { picture } from './picture.js';
 import { linear, ticks } from './scale.js';
 import { below, drawing, line, ruler, text } from './svg.js';
 
-// More arrows than this hide what they connect: then those of what is pointed at are drawn.
+// More arrows would hide what they connect, so only the arrows of the selected bucket are drawn.
 const mostArrows = 60;
 
 const bucketFills = 4;
 
-/** depthsOf are how deep each span of a lane is nested. Spans are in the order of their starts. */
+/** depthsOf returns the nesting depth of each span of a lane. The spans must be sorted by their starts. */
 export function depthsOf(spans) {
   const open = [];
   return spans.map((span) => {
@@ -24,7 +24,7 @@ export function depthsOf(spans) {
   });
 }
 
-/** collect is the timeline of one run of one cell. */
+/** collect returns the timeline of one run of one cell. */
 export function collect(doc, state, own) {
   const has = (i) => (detailOf(doc, i)?.timeline ?? detailOf(doc, i, 'worst')?.timeline)?.tracks.some((t) => t.lanes.some((l) => l.spans.length > 0));
   const { cell, options } = oneOf(doc, state, own.cell, has);
@@ -56,7 +56,7 @@ export function collect(doc, state, own) {
 const laneHeight = (tracks) => (tracks <= 10 ? 22 : tracks <= 24 ? 14 : 9);
 const gap = (tracks) => (tracks <= 10 ? 10 : 5);
 
-// rowsOf are the lanes with their place, from the top.
+// rowsOf returns the lanes with their positions from the top.
 function rowsOf(data) {
   const n = data.tracks.length;
   let y = 6;
@@ -86,7 +86,7 @@ function paint(stage, data, { width, height, own }) {
   const [unit, per] = full[1] >= 2000 ? ['ms', 1000] : ['µs', 1];
   const plain = ticks(shown[0] / per, shown[1] / per, Math.max(3, Math.floor((right - left) / 90))).map((v) => v * per);
   below(svg, scale, plain, (v) => tidy(v / per), { top: 2, bottom, left, right, label: `${unit} from the start of the iteration` });
-  // What lies outside of the plot is cut off by a drawing in the drawing.
+  // A nested drawing clips everything outside of the plot.
   const plot = s('svg', { x: left, y: 0, width: right - left, height: bottom });
   const pointed = s('g', {});
   const x = (v) => scale(v) - left;
@@ -104,7 +104,7 @@ function paint(stage, data, { width, height, own }) {
         const inset = Math.min(h / 2 - 2, depths[i] * 3);
         const w = Math.max(0.7, b - a);
         plot.append(s('rect', { class: 'picture-field picture-span', x: a, y: y + inset, width: w, height: h - 2 * inset, rx: w > 6 ? 2 : 0, style: /^waiting/.test(span.name) ? { fill: 'var(--surface)', opacity: '0.5' } : { fill: span.bucket >= 0 ? `var(--bucket-${(span.bucket % bucketFills) + 1})` : fillOf(span.name) } }));
-        const inner = depths[i + 1] > depths[i] ? x(lane.spans[i + 1].start) : b; // what it is called stands before what lies in it
+        const inner = depths[i + 1] > depths[i] ? x(lane.spans[i + 1].start) : b; // names stand before inner spans
         const [from, to] = [Math.max(0, a), Math.min(right - left, b, inner)];
         const name = [span.name, span.bucket >= 0 ? String(span.bucket) : span.name.split(' ')[0]].find((each) => each && wide(each) + 6 < to - from);
         if (name && h >= 14) plot.append(text('picture-value', (from + to) / 2, y + h / 2 + 4, name, 'middle'));

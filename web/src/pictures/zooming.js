@@ -1,12 +1,12 @@
-// Zoom along x: what is dragged over fills the picture; plus, minus and 0 by keyboard, shift and arrows to
-// go along; ctrl and the wheel.
+// Zoom along x. Dragging over a range zooms to it. On the keyboard, plus and minus zoom, 0 shows all, and shift with
+// the arrows moves along. Ctrl with the wheel also zooms.
 
 import { h } from '../dom.js';
 
-// What is dragged over by less is a click.
+// A shorter drag in px counts as a click.
 const least = 6;
 
-/** within moves a range into another one, and is null if it is all of that. */
+/** within limits a range to another range. It returns null if the result is the whole other range. */
 export function within([a, b], [from, to]) {
   if (!(b > a)) return null;
   const low = Math.max(from, Math.min(a, to));
@@ -16,8 +16,8 @@ export function within([a, b], [from, to]) {
 }
 
 /**
- * zooming sets the range of a box: x() is the x axis of what is drawn, {invert, from, to, full} with its ends
- * in px, or undefined; at() is the mark that is pointed at.
+ * zooming adds zoom to a box. The function x() returns the x axis of the drawing as {invert, from, to, full}, with
+ * its ends in px, or undefined. The function set(range) sets the range. The function at() returns the selected mark.
  */
 export function zooming(box, { x, set, at }) {
   const button = h('button', { type: 'button', class: 'picture-all', onclick: () => set(null) }, 'Show all');
@@ -31,7 +31,7 @@ export function zooming(box, { x, set, at }) {
     const axis = x();
     set(within([axis.invert(left), axis.invert(right)], axis.full));
   }
-  // by is the part of the range that is seen then: 0.5 is twice as close.
+  // The parameter by is the part of the range that stays visible: 0.5 zooms in by a factor of two.
   function closer(by, around) {
     const { from, to } = x();
     const kept = around === undefined ? (from + to) / 2 : Math.min(to, Math.max(from, around));

@@ -21,21 +21,21 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// runs are the runs of one command, shown on a page and on a terminal board. Nil runs show nothing.
+// runs publishes the runs of one command on a live page and on a terminal board. A nil runs shows nothing.
 type runs struct {
 	server   *live.Server
-	progress *progress.Progress // which has the board
+	progress *progress.Progress // has the board
 	began    time.Time
 	quit     chan struct{}
 	owned    sync.WaitGroup
 
 	mu    sync.Mutex
 	now   view.Live
-	at    time.Time // when SecondsLeft was told
+	at    time.Time // when SecondsLeft was set
 	board progress.Board
 }
 
-// open serves the page of count runs and writes its address to w; name is the title.
+// open starts the server of a page for count runs and writes its address to w. The page's title is name.
 func open(w io.Writer, name string, count int) (*runs, error) {
 	d, err := view.Of(&model.Study{Name: name, Metric: model.Throughput}, view.Options{})
 	if err != nil {
@@ -52,7 +52,8 @@ func open(w io.Writer, name string, count int) (*runs, error) {
 	return l, nil
 }
 
-// follow publishes the progress every second until close, and calls beat, if not nil, for its value.
+// follow publishes the progress once a second until close. If beat is not nil, follow calls it each second for the
+// progress of the current run.
 func (l *runs) follow(p *progress.Progress, beat func() monitor.Beat) {
 	if l == nil {
 		return
@@ -82,19 +83,19 @@ func (l *runs) follow(p *progress.Progress, beat func() monitor.Beat) {
 	})
 }
 
-// mostRates is how many seconds of throughput the board has.
+// mostRates is the number of throughput values on the board, one for each second.
 const mostRates = 40
 
-// beat publishes the progress of the current run.
+// beat publishes the progress b of the current run.
 func (l *runs) beat(b monitor.Beat) {
 	l.tell(func() {
 		if l.now.Running == nil {
-			return // it is late
+			return // b arrived after its run had ended
 		}
-		r := *l.now.Running // readers have the one before
+		r := *l.now.Running // a copy, because readers may still use the previous value
 		r.Phase, r.Iterations, r.Of, r.Rate, r.Loss = b.Phase, int(b.Iterations), int(b.Of), b.Rate, b.Loss
 		l.now.Running, l.board.Now = &r, b
-		if l.board.Runs == 0 && b.SecondsLeft != nil { // the one run
+		if l.board.Runs == 0 && b.SecondsLeft != nil { // for a single run
 			l.now.SecondsLeft, l.at = b.SecondsLeft, time.Now()
 		}
 		if b.Rate > 0 {
@@ -104,7 +105,7 @@ func (l *runs) beat(b monitor.Beat) {
 	})
 }
 
-// tell applies change and publishes the new state.
+// tell updates the state by calling change, then publishes it.
 func (l *runs) tell(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +121,7 @@ func (l *runs) tell(change func()) {
 	l.progress.Board(l.board)
 }
 
-// show publishes the folder of a maker as it is now.
+// show publishes the current content of the maker's folder.
 func (l *runs) show(m *view.Maker) error {
 	l.mu.Lock()
 	now := l.now
@@ -135,12 +136,12 @@ func (l *runs) show(m *view.Maker) error {
 	return l.server.Show(d)
 }
 
-// close publishes how the runs ended, and ends the page.
+// close publishes how the runs ended and stops the server.
 func (l *runs) close(ctx context.Context, err error) error {
 	if l == nil {
 		return nil
 	}
-	defer interrupt.Bounded(ctx)() // a slow reader has two seconds
+	defer interrupt.Bounded(ctx)() // slow readers get two seconds
 	close(l.quit)
 	l.owned.Wait()
 	l.mu.Lock()

@@ -19,13 +19,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Run is one run that goes on. A nil Run is shown nowhere.
+// Run shows one run while it goes on. A nil Run shows nothing.
 type Run struct {
 	*runs
-	out string // the folder that the run leaves, "" without one
+	out string // the run's output folder; "" if there is none
 }
 
-// NewRun serves the page of a run, if opts have one, and says on w where it is.
+// NewRun starts a live page for a run and writes its address to w. If opts do not request a live page, NewRun returns
+// nil.
 func NewRun(w io.Writer, exp *config.Experiment, opts option.Options) (*Run, error) {
 	if !opts.Live {
 		return nil, nil
@@ -42,14 +43,15 @@ func NewRun(w io.Writer, exp *config.Experiment, opts option.Options) (*Run, err
 	return &Run{l, opts.Out}, nil
 }
 
-// Follow shows how far the run is that p is told of.
+// Follow shows the progress that p receives.
 func (l *Run) Follow(p *progress.Progress) {
 	if l != nil {
 		l.follow(p, p.Beat)
 	}
 }
 
-// Result shows the result on the page. Without --out it is in a folder for that alone.
+// Result shows the result on the page. Without --out, Result writes the result to a temporary folder for this
+// purpose.
 func (l *Run) Result(r *result.Result) (err error) {
 	if l == nil {
 		return nil
@@ -76,7 +78,7 @@ func (l *Run) Result(r *result.Result) (err error) {
 	return nil
 }
 
-// End ends the page; the run ended with err.
+// End stops the page. The parameter err is how the run ended.
 func (l *Run) End(ctx context.Context, err error) error {
 	if l == nil {
 		return nil

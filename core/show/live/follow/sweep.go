@@ -19,16 +19,17 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// Sweep is a sweep that goes on. A nil Sweep is shown nowhere.
+// Sweep shows a sweep while it goes on. A nil Sweep shows nothing.
 type Sweep struct {
 	*runs
 	maker *view.Maker
-	again int // the place of the A/A cell
+	again int // the index of the A/A cell
 	shown bool
-	err   error // the first that kept the page from growing
+	err   error // the first error of an update of the page
 }
 
-// NewSweep serves the page of a sweep, as maker shows its folder, and says on w where it is. told has the board.
+// NewSweep starts a live page for a sweep and writes its address to w. The maker renders the sweep's folder. The
+// Progress named told shows the board on the terminal.
 func NewSweep(w io.Writer, dir string, p *sweep.Plan, told *progress.Progress, maker *view.Maker) (*Sweep, error) {
 	l, err := open(w, cmp.Or(p.Name, filepath.Base(dir)), p.Runs())
 	if err != nil {
@@ -38,7 +39,7 @@ func NewSweep(w io.Writer, dir string, p *sweep.Plan, told *progress.Progress, m
 	return &Sweep{runs: l, maker: maker, again: len(p.Cells)}, nil
 }
 
-// Heartbeat hears how far runs are, nil if nobody wants to know.
+// Heartbeat returns the function that receives the progress of runs; nil if the sweep is not shown.
 func (l *Sweep) Heartbeat() func(monitor.Beat) {
 	if l == nil {
 		return nil
@@ -46,7 +47,7 @@ func (l *Sweep) Heartbeat() func(monitor.Beat) {
 	return l.beat
 }
 
-// End ends the page; the sweep ended with err.
+// End stops the page. The parameter err is how the sweep ended.
 func (l *Sweep) End(ctx context.Context, err error) error {
 	if l == nil {
 		return nil
@@ -57,8 +58,8 @@ func (l *Sweep) End(ctx context.Context, err error) error {
 	return errors.Join(l.err, l.close(ctx, err))
 }
 
-// News takes up that a run has started or ended. The page grows between runs, where that takes no
-// time of theirs.
+// News records that a run has started or ended. The page is rebuilt only between runs, so the rebuild costs the runs
+// no time.
 func (l *Sweep) News(n conduct.News) {
 	if l == nil {
 		return
@@ -87,7 +88,7 @@ func (l *Sweep) News(n conduct.News) {
 	})
 }
 
-// Tell has lines of progress say that a run has started or ended.
+// Tell prints progress lines for a run that has started or ended.
 func Tell(runs *progress.Runs, n conduct.News) {
 	run := progress.OneRun{
 		Number: n.Number, Total: n.Total, Name: n.Name(), SamplesPerSecond: n.SamplesPerSecond, Seconds: n.Seconds,
@@ -104,8 +105,8 @@ func Tell(runs *progress.Runs, n conduct.News) {
 	}
 }
 
-// medians are those of a document by its metric, the best first, and how many cells have runs of
-// their own, and have had all.
+// medians returns the cells' medians in the document's metric, best first. It also returns the number of cells with
+// their own runs, and how many of those cells are finished.
 func medians(d *view.Document) (list []progress.Median, cells, done int) {
 	unit, higher := "", false
 	for _, m := range d.Metrics {

@@ -9,18 +9,20 @@ import (
 	"slices"
 )
 
-// Shown is how much of a trace ui.perfetto.dev shows.
+// Shown is the number of slices and flows that ui.perfetto.dev shows.
 type Shown struct{ Slices, Flows int }
 
-// Perfetto takes a trace as the importer of Perfetto does, by what is documented of it and by its source, and
-// refuses what that would drop or bind to something else:
+// Perfetto reads a trace by the rules of Perfetto's importer, according to its documentation and its source. Perfetto
+// returns an error for every event that the importer would drop or bind to another slice.
 //
-//   - Events are taken in the order of their times, those of the same time in the order of the file. So a slice
-//     comes before those in it, and before the flows that are bound to it.
-//   - The number of a thread is of one process alone.
-//   - Slices of a thread nest, at most 512 deep. One is closed by the next slice that starts at its end or later.
-//   - An end of a flow is bound to the slice of its thread that was opened last and is not closed. Flows are told
-//     apart by id, category and name, and have begun before they end.
+// The importer sorts events by time. Events at the same time keep the order of the file. So a slice must come before
+// the slices inside it, and before the flows that are bound to it.
+//
+// A thread number belongs to exactly one process. The slices of a thread nest, at most 512 deep. A slice is closed by
+// the next slice that starts at or after its end.
+//
+// An end of a flow is bound to the open slice of its thread that was opened last. A flow is identified by id, category
+// and name, and its beginning must precede its end.
 func Perfetto(r io.Reader) (Shown, error) {
 	var file struct {
 		Events []event `json:"traceEvents"`
@@ -52,7 +54,7 @@ func Perfetto(r io.Reader) (Shown, error) {
 	return p.shown, nil
 }
 
-// deepest is how deep slices nest at most.
+// deepest is the maximum nesting depth of slices.
 const deepest = 512
 
 type flowID struct {
@@ -60,11 +62,11 @@ type flowID struct {
 	cat, name string
 }
 
-// importer is what was taken so far.
+// importer is the state of the importer so far.
 type importer struct {
 	shown     Shown
 	processes map[int]int     // by thread
-	open      map[int][]Slice // by thread, the last one opened last
+	open      map[int][]Slice // by thread; the slice opened last comes last
 	begun     map[flowID]Slice
 }
 
@@ -73,7 +75,7 @@ func (p *importer) place(e event) error {
 		max(*e.Process, *e.Thread) > math.MaxUint32 {
 		return fmt.Errorf("%q is of no process and thread", e.Name)
 	}
-	if e.Phase == "M" && *e.Thread == 0 { // what is about a process has no thread
+	if e.Phase == "M" && *e.Thread == 0 { // metadata about a process has no thread
 		return nil
 	}
 	if of, ok := p.processes[*e.Thread]; ok && of != *e.Process {

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// Trace is what a trace has.
+// Trace is the content of a trace.
 type Trace struct {
 	Processes map[int]string
 	Threads   map[[2]int]string // by process and thread
 	Slices    []Slice
-	Flows     map[string]int // how many of each name
+	Flows     map[string]int // number of flows by name
 }
 
-// Slice is a slice. Its times are in ns.
+// Slice is a slice of a thread. All times are in ns.
 type Slice struct {
 	Process, Thread int
 	Name            string
@@ -29,7 +29,7 @@ type Slice struct {
 	Args            map[string]int64
 }
 
-// event is one of a trace: every field that there may be.
+// event is one event of a trace, with every allowed field.
 type event struct {
 	Phase   string                     `json:"ph"`
 	Process *int                       `json:"pid"`
@@ -43,9 +43,9 @@ type event struct {
 	Args    map[string]json.RawMessage `json:"args"`
 }
 
-// Read reads a trace, and refuses one that is not as the format has it: slices of a thread must nest, flows
-// have a beginning and an end that is not before it, both in a slice and of the same bucket, times be in µs,
-// down to a ns, and not negative, and every process and thread have a name.
+// Read reads a trace and returns an error if it violates the format. The slices of a thread must nest. A flow must
+// have a beginning and a later or simultaneous end, both inside slices of the same bucket. Times must be in µs, in
+// whole ns, and not negative. Every process and thread must have a name.
 func Read(r io.Reader) (*Trace, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -80,7 +80,7 @@ func Read(r io.Reader) (*Trace, error) {
 	return t, t.pair(ends)
 }
 
-// flowEnd is an end of a flow.
+// flowEnd is the beginning or the end of a flow.
 type flowEnd struct {
 	event
 	ns int64
@@ -176,7 +176,7 @@ func nanoseconds(n json.Number) (int64, error) {
 	return r.Num().Int64(), nil
 }
 
-// nest sorts the slices by thread and start, and makes sure that those of a thread nest or do not overlap.
+// nest sorts the slices by thread and start. It requires that the slices of a thread nest or do not overlap.
 func (t *Trace) nest() error {
 	slices.SortStableFunc(t.Slices, func(a, b Slice) int {
 		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.StartNS, b.StartNS), cmp.Compare(b.EndNS, a.EndNS))
@@ -194,7 +194,7 @@ func (t *Trace) nest() error {
 	return nil
 }
 
-// pair makes sure that flows have both ends.
+// pair requires that every flow has a beginning and an end.
 func (t *Trace) pair(ends map[int]map[string]flowEnd) error {
 	for id, pair := range ends {
 		from, to := pair["s"], pair["f"]
@@ -220,7 +220,7 @@ func (t *Trace) pair(ends map[int]map[string]flowEnd) error {
 	return nil
 }
 
-// at are the slices of an end's thread that go on at its time.
+// at returns the slices of the thread that are open at the time of e.
 func (t *Trace) at(e flowEnd) (found []Slice) {
 	first, _ := slices.BinarySearchFunc(t.Slices, *e.Thread,
 		func(s Slice, thread int) int { return cmp.Compare(s.Thread, thread) })

@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Each of these is wrong in one way, and the reader says which.
+// Each of these traces has one fault, and the error names it.
 func TestReadRefuses(t *testing.T) {
 	both := slice(1, "0", "5") + "," + slice(2, "0", "5") + ","
 	for want, text := range map[string]string{

@@ -38,20 +38,20 @@ func Throughput(t *testing.T) model.Metric {
 	return m
 }
 
-// Plot describes the runs of a made cell.
+// Plot describes the runs of a cell that Made creates.
 type Plot struct {
-	Throughput, Noise float64 // Noise is the relative standard deviation of a uniform distribution
+	Throughput, Noise float64 // Noise is the relative standard deviation of uniform noise
 	Loss              float64
 	Runs              int
 	Epochs            []float64 // AUC after each epoch; every epoch takes 2 s at a throughput of 1000
-	Late              int       // number of first runs whose AUC stays that of the first epoch
+	Late              int       // number of first runs whose AUC stays at its value after the first epoch
 	Skipped, Same     string
 	Failed            int
 	Silent            bool
 	Iterations        int
 }
 
-// Made returns a study in rounds, with an A/A cell. The function of describes the cell at each point of the axes.
+// Made returns a study in rounds, with an A/A cell. It calls of to describe the cell at each point of the axes.
 func Made(axes []model.Axis, of func(values []string) Plot) *model.Study {
 	s := &model.Study{Name: "made", Axes: axes, Seed: 1, InRounds: true}
 	random := splitmix.New(42, 0)
@@ -112,8 +112,8 @@ func (p Plot) Fill(c *model.Cell, random *splitmix.Stream) {
 // Servers is an axis of three servers.
 var Servers = []model.Axis{{Name: "server", Values: []string{"average", "batch", "sum"}}}
 
-// Speeds returns a study along Servers with ten runs of each cell. The map of gives the throughput of each server;
-// change may alter its Plot.
+// Speeds returns a study along Servers with ten runs of each cell. of gives the throughput of each server; change may
+// alter a server's Plot.
 func Speeds(of map[string]float64, change func(server string, p *Plot)) *model.Study {
 	return Made(Servers, func(values []string) Plot {
 		p := Plot{Throughput: of[values[0]], Noise: 0.01, Runs: 10, Iterations: 100}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A sweep ends when something that its runs need is lost. The run that failed because of it waits, and the same call
-// continues the sweep.
+// A sweep ends if it loses a resource that its runs need. A run that failed for this reason goes back to waiting, and
+// the same command continues the sweep.
 func TestLostNeeds(t *testing.T) {
 	dir, p := t.TempDir(), planOf(t, 2, "fail")
 	o := options()
@@ -33,7 +33,7 @@ func TestLostNeeds(t *testing.T) {
 	}
 }
 
-// Led runs know their hosts; other runs get the hosts file.
+// Runs with Options.Led know their hosts from their environment. Other runs get the hosts file.
 func TestHostsOfRuns(t *testing.T) {
 	for _, led := range []bool{true, false} {
 		t.Run(fmt.Sprint(led), func(t *testing.T) {

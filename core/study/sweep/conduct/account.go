@@ -17,25 +17,26 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// journalName is the folder of the journals within a sweep folder.
+// journalName is the folder within the sweep folder that holds the journals.
 const journalName = "journal"
 
 // Entry is one run of a plan with its state.
 type Entry struct {
 	sweep.Turn
 	journal.Run
-	// Adopted means that the run is complete but no journal says so: its psbench was killed before it wrote the event.
+	// Adopted means that the run is complete but no journal says so. Its psbench was killed before it wrote the event.
 	Adopted bool
-	// Lost means that a journal has the run as done, but its folder has no complete result. Reason says what is wrong.
+	// Lost means that a journal says the run is done, but the run folder has no complete result. Reason says what is
+	// wrong.
 	Lost bool
 }
 
-// Account lists every run of a plan, in the order in which they run.
+// Account lists all runs of a plan in the order in which the plan runs them.
 type Account []Entry
 
 // accountOf returns the state of every run from the journals and the run folders. A run is done if its folder has a
-// complete result, whatever the journals say. A run can be Running although no process runs it: the caller has to find
-// out whether a psbench still works on the sweep.
+// complete result, whatever the journals say. The state Running does not prove that a process runs: the caller must
+// check whether a psbench still works on the sweep.
 func accountOf(dir string, p *sweep.Plan, events []journal.Event) (Account, error) {
 	runs := journal.Runs(events)
 	account := make(Account, 0, p.Runs())
@@ -61,8 +62,8 @@ func accountOf(dir string, p *sweep.Plan, events []journal.Event) (Account, erro
 	return account, nil
 }
 
-// incomplete returns why a run folder has no complete result, or "" if it has one. It returns an error if the folder
-// cannot be read, because a run that may be complete must not run again.
+// incomplete returns the reason why a run folder has no complete result, or "" if it has one. If the folder cannot be
+// read, incomplete returns an error: the run may be complete and must not run again.
 func incomplete(dir string) (wrong string, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) { // #nosec G703 -- the user names the folder
 		return "its folder is gone", nil

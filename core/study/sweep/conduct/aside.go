@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// makeRoom makes dir, the folder of a cell's runs, and checks that run folders can be made in it. If they cannot, the
-// sweep ends and no run counts as failed.
+// makeRoom creates dir, the folder of a cell's runs, and checks that it can create run folders there. If the check
+// fails, the sweep ends and no run counts as failed.
 func makeRoom(dir string) error {
 	_, err := os.Stat(dir) // SWEEP/runs/ID
 	if errors.Is(err, os.ErrNotExist) {
@@ -30,7 +30,8 @@ func makeRoom(dir string) error {
 	return nil
 }
 
-// moveAside renames what an earlier attempt of a run left at path to path.failed-N, so that the run can start again.
+// moveAside makes room for a new attempt of a run. It renames the files of an earlier attempt from path to
+// path.failed-N.
 func moveAside(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -9,13 +9,13 @@ import (
 	"github.com/psbench/psbench/core/process/monitor"
 )
 
-// beats is the pipe over which one run reports its progress.
+// beats is the pipe on which one run reports its progress.
 type beats struct {
 	from, to *os.File // nil without Options.Heartbeat
 	heard    chan struct{}
 }
 
-// listen makes a process report its progress, if Options.Heartbeat is set. Call it before the process starts.
+// listen sets up cmd to report its progress if Options.Heartbeat is set. Call listen before cmd starts.
 func (s *session) listen(cmd *exec.Cmd) (*beats, error) {
 	b := &beats{heard: make(chan struct{})}
 	if s.options.Heartbeat == nil {
@@ -34,18 +34,18 @@ func (s *session) listen(cmd *exec.Cmd) (*beats, error) {
 	return b, nil
 }
 
-// started closes this process's copy of the write end.
+// started closes this process's copy of the pipe's write end.
 func (b *beats) started() {
 	if b.to != nil {
 		_ = b.to.Close()
 	}
 }
 
-// lastBeat is how long a beat may take to arrive after the process has ended. Without this limit, a child of the
-// process that still has the pipe open would keep close waiting; runs of an older psbench leave such children.
+// lastBeat is how long close waits for a beat after the process has ended. Without this limit, a child process that
+// still has the pipe open would block close. Runs of older psbenches leave such children.
 const lastBeat = 100 * time.Millisecond
 
-// close waits until all beats have been read and closes the pipe.
+// close reads all remaining beats and closes the pipe.
 func (b *beats) close() {
 	if b.from == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// A run reports its progress if Heartbeat is set. A psbench that cannot, such as an older one, runs all the same.
+// A run reports its progress if Heartbeat is set. An older psbench that cannot report progress runs all the same.
 func TestHeartbeats(t *testing.T) {
 	o := options()
 	running, heard := "", map[string]int64{}

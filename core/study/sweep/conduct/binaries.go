@@ -11,13 +11,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// watched is a binary, with the state of its file when its checksum was last verified.
+// watched is a binary together with the state of its file at the last verification of the checksum.
 type watched struct {
 	sweep.Binary
 	info fs.FileInfo
 }
 
-// watch returns binaries in the form that unchanged takes. It first verifies their checksums.
+// watch verifies the checksums of binaries and returns the binaries in the form that unchanged takes.
 func watch(binaries []sweep.Binary) ([]watched, error) {
 	all := make([]watched, len(binaries))
 	for i, b := range binaries {
@@ -26,8 +26,8 @@ func watch(binaries []sweep.Binary) ([]watched, error) {
 	return all, unchanged(all)
 }
 
-// unchanged returns an error if a binary has changed since the sweep began, since runs of different builds must not be
-// compared. It reads a file again only if its inode, size or modification time changed.
+// unchanged returns an error if a binary has changed since the sweep began, because runs of different builds must not
+// be compared. It rereads a file only if the file's inode, size or modification time changed.
 func unchanged(binaries []watched) error {
 	for i := range binaries {
 		b := &binaries[i]

@@ -36,8 +36,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// The budget is the sweep's, however often it is continued: earlier commands use it up. A larger budget continues the
-// sweep.
+// One budget limits the whole sweep. Each command that continues the sweep gets what earlier commands left, and a
+// larger budget continues the sweep.
 func TestBudgetsAreOfTheWholeSweep(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 5, "fail")
@@ -91,8 +91,8 @@ func TestBudgetsAreOfTheWholeSweep(t *testing.T) {
 	}
 }
 
-// A run that takes too long is ended and counts as failed, and the sweep goes on. A run that is complete by then is
-// done.
+// psbench ends a run that takes too long and counts it as failed, and the sweep continues. If the run is already
+// complete, it counts as done.
 func TestRunTimeout(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "wait", "hang", "work")
@@ -113,7 +113,7 @@ cell=2 work/0 done
 	}
 }
 
-// Clocks that jump change neither the order of events nor the time that a budget counts.
+// A clock that jumps changes neither the order of events nor the time that counts for the budget.
 func TestClockThatJumps(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 3, "work")

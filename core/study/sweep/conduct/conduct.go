@@ -1,5 +1,5 @@
 // Package conduct runs the runs of a sweep, each in a process of its own, and continues a sweep that was stopped.
-// docs/sweeps.md has the contract. Its only memory is the journals and the run folders.
+// docs/sweeps.md defines its behaviour. All its state is in the journals and the run folders.
 package conduct
 
 import (
@@ -18,41 +18,41 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/share"
 )
 
-// Options say how a sweep is run.
+// Options configure how Run executes a sweep.
 type Options struct {
-	// Environ is the environment of the runs. It must not set variables of psbench's options, since they would override
-	// the plan.
+	// Environ is the environment of the runs. It must not set variables of psbench's options, because these would
+	// override the plan.
 	Environ []string
-	// Spec is the text of the specification, which is stored beside the plan for people.
+	// Spec is the text of the specification. The sweep folder stores it next to the plan, for people to read.
 	Spec []byte
-	// Extend accepts a plan with more cells or rounds than the sweep was begun with.
+	// Extend accepts a plan that adds cells or rounds to the sweep's first plan.
 	Extend bool
-	// Retry runs failed runs once more.
+	// Retry repeats each failed run once.
 	Retry bool
-	// Share makes this psbench work on the sweep beside other psbenches. Each takes whole rounds.
+	// Share lets this psbench work on the sweep together with other psbenches. Each psbench takes whole rounds.
 	Share bool
 	// Sharing sets the timeouts between psbenches that share the sweep.
 	Sharing share.Options
-	// Led means that Environ gives runs the agents on the plan's hosts, so they start no agents themselves.
+	// Led means that Environ has the addresses of agents on the plan's hosts, so the runs start no agents.
 	Led bool
-	// Able returns an error if something that all runs need is lost. Nil means that they need nothing.
+	// Able returns an error if a resource that all runs need is lost. A nil Able means that the runs need no resource.
 	Able func() error
 	// Tell is called when a run starts and when it ends.
 	Tell func(News)
-	// Heartbeat is called once a second with the progress of the run that Tell reported last. If it is nil, runs report
-	// no progress.
+	// Heartbeat is called once a second with the progress of the run that Tell reported last. If Heartbeat is nil, runs
+	// report no progress.
 	Heartbeat func(monitor.Beat)
-	// Ending is called when psbench asks a run to end. The function that it returns is called when the run has ended.
+	// Ending is called when psbench asks a run to end. It returns a function that is called when the run has ended.
 	Ending func() func()
-	// Grace is how long a run may take to end after psbench asked it to; 0 means a minute.
+	// Grace is how long psbench waits for a run to end before it kills the run; 0 means a minute.
 	Grace time.Duration
-	// Now is the clock of the journals, time.Now if nil. No duration is measured with it.
+	// Now gives the times in the journals; nil means time.Now. psbench does not measure durations with Now.
 	Now func() time.Time
-	// Step is for tests: it is called at every point at which psbench may be killed. It may be nil.
+	// Step is for tests. It is called at every point at which psbench may be killed, and may be nil.
 	Step func(point string)
 }
 
-// Over makes the runs use the agents of team t, which this process leads. A nil team changes nothing.
+// Over makes the runs use the agents of team t, which this process leads. If t is nil, Over changes nothing.
 func (o *Options) Over(t *team.Team) error {
 	if t == nil {
 		return nil
@@ -79,10 +79,10 @@ type News struct {
 	Left             time.Duration // estimate until the sweep ends, 0 if unknown
 }
 
-// Name returns the run's cell and round as text for people.
+// Name returns the cell and round of the run as text for people.
 func (n News) Name() string { return RunName(n.Cell, n.Turn) }
 
-// RunName returns a run of a cell as text for people.
+// RunName names the run of cell c in turn t as text for people.
 func RunName(c sweep.Cell, t sweep.Turn) string {
 	again := ""
 	if t.Again {
@@ -91,8 +91,8 @@ func RunName(c sweep.Cell, t sweep.Turn) string {
 	return fmt.Sprintf("%s%s, round %d", c.Name, again, t.Round)
 }
 
-// Run runs all runs of the plan that are neither done nor failed and records their states in dir. In a shared sweep it
-// runs only runs that no other psbench runs, and returns once all runs are done or failed. After any error, the same
+// Run makes all runs of the plan that are neither done nor failed and records their states in dir. In a shared sweep it
+// skips runs that another psbench is running, and returns once all runs are done or failed. After any error, a repeated
 // call continues the sweep.
 func Run(ctx context.Context, dir string, p *sweep.Plan, o Options) (err error) {
 	s := &session{dir: dir, options: o.withDefaults(), began: time.Now()}
@@ -137,7 +137,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// at reports a point at which psbench may be killed to Options.Step.
+// at calls Options.Step at a point at which psbench may be killed.
 func (s *session) at(point string) {
 	if s.options.Step != nil {
 		s.options.Step(point)

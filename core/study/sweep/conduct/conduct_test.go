@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// Every run of the plan runs once, in its order and with its seed. A run that fails keeps no other from running.
+// Every run of the plan runs once, in the planned order and with its own seed. A failed run does not stop the others.
 func TestSweep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "sweep")
 	p := planOf(t, 2, "work", "fail", "mark", "crash", "work badly")
@@ -64,7 +64,7 @@ cell=2 mark/1 failed the mark says why
 		strings.Count(got, "failed SIGSEGV: segmentation violation\n") != 2 {
 		t.Errorf("the runs are\n%s", got)
 	}
-	// A second call runs nothing. With Retry it runs the failed runs.
+	// A second call repeats no run. With Retry it repeats only the failed runs.
 	started = nil
 	before := written(t, dir)
 	o.Tell = func(n News) {
@@ -89,8 +89,8 @@ cell=2 mark/1 failed the mark says why
 	}
 }
 
-// A second psbench reports the process that runs the sweep. It continues the sweep after that process and its run were
-// killed.
+// A second psbench names the process that runs the sweep. If that process and its run are killed, the second psbench
+// continues the sweep.
 func TestSecondPsbench(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	p := planOf(t, 1, "hang")
@@ -116,7 +116,7 @@ func TestSecondPsbench(t *testing.T) {
 	_ = first.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
 	o := options()
-	o.Tell = func(n News) { cancel() } // it runs again
+	o.Tell = func(n News) { cancel() } // cancels when the run starts again
 	if err := Run(ctx, dir, p, o); !errors.Is(err, monitor.ErrInterrupted) {
 		t.Errorf("it said %v", err)
 	}
@@ -129,7 +129,7 @@ func TestSecondPsbench(t *testing.T) {
 	}
 }
 
-// until waits up to a minute for a condition.
+// until waits up to a minute until holds returns true.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -139,7 +139,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// processesOf returns the command lines of other processes that name a folder.
+// processesOf returns the command lines of other processes that contain the path of dir.
 func processesOf(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -154,7 +154,8 @@ func processesOf(t *testing.T, dir string) (lines []string) {
 	return lines
 }
 
-// An interrupted run waits and runs again, whether it heeds the signal or has to be killed.
+// An interrupted run goes back to waiting and runs again later. This is true even if the run ignores the signal and has
+// to be killed.
 func TestInterrupted(t *testing.T) {
 	for _, does := range []string{"wait", "hang"} {
 		dir := t.TempDir()

@@ -29,7 +29,7 @@ func smallDisk(t *testing.T, pages int) string {
 	return dir
 }
 
-// A run that fills the disk ends the sweep and its results stay. With room again the sweep goes on.
+// A run that fills the disk ends the sweep, and earlier results stay. Once the disk has room, the sweep continues.
 func TestSmallDiskThatARunFills(t *testing.T) {
 	dir := filepath.Join(smallDisk(t, 256), "sweep")
 	p := planOf(t, 2, "work", "fill")
@@ -62,7 +62,7 @@ func TestSmallDiskThatARunFills(t *testing.T) {
 	}
 }
 
-// However many pages a disk has, the sweep ends with a sentence and goes on once there is room.
+// On a full disk of any size, the sweep ends with an error message. It continues once the disk has room.
 func TestSmallDiskThatIsFull(t *testing.T) {
 	p := planOf(t, 1, "work")
 	failed := 0
@@ -130,7 +130,7 @@ func TestNoPermission(t *testing.T) {
 	})
 }
 
-// asNobody runs a function on this thread as a user who does not own the files.
+// asNobody calls do on this thread as a user who does not own the files.
 func asNobody(t *testing.T, do func()) {
 	t.Helper()
 	if os.Getuid() == 0 {

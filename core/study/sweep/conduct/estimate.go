@@ -7,9 +7,9 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// expected returns a function that estimates how long a run of a cell takes. The estimate is the mean of the cell's
-// runs that are done, or else of its failed runs. For a cell without either, it scales the plan's estimate by the ratio
-// of measured to estimated times of the other cells.
+// expected returns a function that estimates how long a run of a cell takes. The estimate is the mean time of the
+// cell's completed runs or, if there are none, of its failed runs. If no run of the cell has ended, it scales the
+// plan's estimate by the ratio of measured to estimated times of the other cells.
 func (a Account) expected(p *sweep.Plan) func(cell int) time.Duration {
 	done, failed := make([]times, len(p.Cells)), make([]times, len(p.Cells))
 	var took, planned times
@@ -40,7 +40,7 @@ func (a Account) expected(p *sweep.Plan) func(cell int) time.Duration {
 	}
 }
 
-// times sums the times of some runs.
+// times is a number of runs and the sum of their times.
 type times struct {
 	seconds float64
 	runs    int
@@ -49,7 +49,7 @@ type times struct {
 func (t *times) add(seconds float64) { t.seconds, t.runs = t.seconds+seconds, t.runs+1 }
 func (t times) mean() float64        { return t.seconds / float64(t.runs) }
 
-// left estimates how long all runs that have not ended will take together; 0 means unknown.
+// left estimates the total time of all runs that have not ended; 0 means unknown.
 func (a Account) left(p *sweep.Plan) time.Duration {
 	expected := a.expected(p)
 	var left time.Duration
@@ -61,13 +61,13 @@ func (a Account) left(p *sweep.Plan) time.Duration {
 	return left
 }
 
-// spent returns how long the runs of a sweep took, including failed and interrupted runs. The journals do not have the
-// time of a run whose psbench was killed.
+// spent returns the total time of the sweep's runs, including failed and interrupted runs. If psbench is killed, the
+// journals lack the time of its current run.
 func spent(events []journal.Event) time.Duration {
 	seconds := 0.0
 	for _, e := range events {
 		seconds += max(0, e.Seconds)
 	}
-	const most = 100 * 365 * 24 * 3600 // fits into a Duration
+	const most = 100 * 365 * 24 * 3600 // largest value that fits into a Duration
 	return time.Duration(min(seconds, most) * float64(time.Second))
 }

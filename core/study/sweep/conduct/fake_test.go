@@ -25,10 +25,10 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// role makes the test executable act as a psbench: "run" does what a cell says, "sweep" runs a sweep.
+// role makes the test executable act as psbench. "run" executes what a cell's configuration says; "sweep" runs a sweep.
 const role = "PSBENCH_CONDUCT_TEST"
 
-// swift keeps processes of race builds from waiting for a second when they end.
+// swift removes the one-second delay at the exit of race builds.
 const swift = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fakeRun is a run of psbench whose configuration says what it does.
+// fakeRun acts as a run of psbench. The configuration says what the run does.
 func fakeRun(args []string) int {
 	if len(args) != 8 || args[0] != "run" || args[1] != "--config" || args[3] != "--torch-seed" || args[5] != "--out" ||
 		args[7] != "--quiet" {
@@ -111,12 +111,12 @@ func fakeRun(args []string) int {
 		return 1
 	}
 	if config["does"] == "work badly" {
-		return 1 // although it has a result
+		return 1 // fails although it wrote a result
 	}
 	return 0
 }
 
-// fakeSweep runs the plan of one folder as a sweep in another, and kills itself at a point.
+// fakeSweep runs the plan of one folder as a sweep in another folder. It kills itself at the given point.
 func fakeSweep(args []string) int {
 	p, err := sweep.Read(filepath.Clean(args[1]))
 	if err != nil {
@@ -147,7 +147,7 @@ func fakeSweep(args []string) int {
 	return 0
 }
 
-// conductor returns a process that runs a sweep and kills itself at a point; with 0 it runs to the end.
+// conductor returns a process that runs a sweep and kills itself at the given point; with 0 it completes the sweep.
 func conductor(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	t.Helper()
 	plan := t.TempDir()
@@ -159,7 +159,7 @@ func conductor(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	return cmd
 }
 
-// killed reports whether a process was killed. It fails the test if the process failed in another way.
+// killed reports whether a kill signal ended the process. It fails the test if the process failed in any other way.
 func killed(t *testing.T, output []byte, err error) bool {
 	t.Helper()
 	var exit *exec.ExitError
@@ -176,7 +176,8 @@ func options() Options {
 	return Options{Environ: append(os.Environ(), role+"=run", swift), Grace: 200 * time.Millisecond}
 }
 
-// planOf returns a plan whose cells do these things. The first cell is the baseline.
+// planOf returns a plan with one cell for each string in does, which says what the cell's runs do. The first cell is
+// the baseline.
 func planOf(t *testing.T, repeats int, does ...string) *sweep.Plan {
 	t.Helper()
 	binary, err := executable.Resolve(os.Args[0])
@@ -202,7 +203,7 @@ func planOf(t *testing.T, repeats int, does ...string) *sweep.Plan {
 	return p
 }
 
-// states returns the runs of a sweep as read from its folder, one line each in the order of the plan.
+// states reads a sweep's folder and returns the state of each run, one line per run in the plan's order.
 func states(t *testing.T, dir string) string {
 	t.Helper()
 	p, err := sweep.Read(dir)
@@ -229,7 +230,7 @@ func states(t *testing.T, dir string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// written returns the times and places of the results in a sweep.
+// written returns the modification time and the inode of each result in a sweep, by run folder.
 func written(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "runs/*/*/result.json"))

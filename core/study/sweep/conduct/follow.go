@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Submit submits a job array whose elements share the sweep, one node each, and follows the sweep to its end. It sets
-// the array's output folder and limits its nodes to the number of rounds.
+// Submit submits a job array and follows the sweep to its end. The elements of the array share the sweep and use one
+// node each. Submit sets the array's output folder and uses at most one node per round.
 func Submit(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array, o Options) error {
 	prints, undo, err := prepare(dir, p)
 	if err != nil {
@@ -30,8 +30,8 @@ func Submit(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array,
 	return errors.Join(err, array.Cancel(ctx, err != nil && ctx.Err() == nil))
 }
 
-// prepare makes dir a folder in which others can share the sweep, with a folder prints for their output. undo removes
-// the folders that are still empty.
+// prepare makes dir a folder for a shared sweep. It also creates the folder prints for the output of the array's
+// elements. undo removes the folders that are still empty.
 func prepare(dir string, p *sweep.Plan) (prints string, undo func(), err error) {
 	if err := makeFolder(dir); err != nil {
 		return "", nil, err
@@ -61,8 +61,8 @@ func prepare(dir string, p *sweep.Plan) (prints string, undo func(), err error) 
 // lookEvery is how often follow reads the sweep folder.
 const lookEvery = 2 * time.Second
 
-// follow reports the progress of a sweep that the elements of array share, as Run does for its own runs, until all runs
-// are done or failed. It submits the array unless all runs have ended already.
+// follow submits the array, unless all runs have ended already. It then reports the progress of the shared sweep, as
+// Run does for its own runs, until all runs are done or failed.
 func follow(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array, o Options) error {
 	s := &session{dir: dir, options: o.withDefaults(), plan: p}
 	told := map[string]journal.State{}
@@ -79,7 +79,7 @@ func follow(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array,
 		return err
 	}
 	for {
-		why := array.Working(ctx) // asked before reading the folder, so that all work of an ended array is seen
+		why := array.Working(ctx) // before reading the folder, which then has all the work of an ended array
 		if sweep.IsSweep(dir) {
 			if over, err := s.glance(told, false, true); over {
 				return err
@@ -98,8 +98,8 @@ func follow(ctx context.Context, dir string, p *sweep.Plan, array *submit.Array,
 	}
 }
 
-// glance reads the states of all runs and, if tell is set, reports those that changed. It returns whether the sweep is
-// over, and if so its error.
+// glance reads the states of all runs and, if tell is set, reports each run whose state changed. over is true if the
+// sweep has ended; err is then the error of the sweep.
 func (s *session) glance(told map[string]journal.State, again, tell bool) (over bool, err error) {
 	if s.plan, err = sweep.Read(s.dir); err != nil {
 		return true, err

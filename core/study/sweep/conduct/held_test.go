@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// A sweep is held to its first plan. It may be extended, and the order of its first plan stays.
+// A sweep must keep to its first plan. An extension may add to the plan but keeps its order.
 func TestPlanIsHeldTo(t *testing.T) {
 	dir := t.TempDir()
 	if err := Run(t.Context(), dir, planOf(t, 1, "work"), options()); err != nil {
@@ -70,8 +70,8 @@ func TestPlanIsHeldTo(t *testing.T) {
 	}
 }
 
-// A psbench that continues a sweep removes drafts of a killed psbench. In a shared sweep it leaves them, since another
-// psbench may still be writing them.
+// A psbench that continues a sweep removes drafts that a killed psbench left. In a shared sweep it keeps drafts,
+// because another psbench may still be writing them.
 func TestDraftsAreCleared(t *testing.T) {
 	p := planOf(t, 1, "work")
 	for _, shared := range []bool{false, true} {
@@ -135,7 +135,7 @@ func TestBadFolders(t *testing.T) {
 		!strings.Contains(err.Error(), "the journal "+files[0]+" is corrupted in line 1") {
 		t.Errorf("it said %v", err)
 	}
-	// A run whose folder is gone runs again: its result is what counts.
+	// A run without a folder runs again: only a result counts.
 	if err := errors.Join(os.WriteFile(files[0], text, 0o600),
 		os.RemoveAll(filepath.Join(damaged, "runs"))); err != nil {
 		t.Fatal(err)

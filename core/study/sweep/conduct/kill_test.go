@@ -10,8 +10,8 @@ import (
 	"testing/quick"
 )
 
-// Wherever psbench is killed, the same command does what is left. Finished runs stay unchanged, nothing is lost, and
-// the sweep ends as if it had not been disturbed.
+// After psbench is killed at any point, the same command runs the remaining runs. Finished runs stay unchanged, no
+// result is lost, and the sweep ends like an undisturbed sweep.
 func TestKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 2, "work", "work")
@@ -46,13 +46,13 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			t.Errorf("killed at point %d the runs are\n%swant\n%s", point, got, want)
 		}
 	}
-	// Each run has six points in its journal and two at its process; some points come before the first run.
+	// Each run has six points in its journal and two at its process. Some further points come before the first run.
 	if least := 8*p.Runs() + 4; points < least {
 		t.Errorf("it was killed at %d points only, want %d", points, least)
 	}
 }
 
-// The same holds for a psbench that is killed repeatedly.
+// psbench also continues correctly if it is killed repeatedly.
 func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	sweeps := 3

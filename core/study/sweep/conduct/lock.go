@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// lockName is the file in a sweep folder that the psbench running the sweep keeps locked.
+// lockName is the lock file in the sweep folder. The psbench that runs the sweep holds its lock.
 const lockName = "lock"
 
 // Holder is the process that runs a sweep.
@@ -30,17 +30,17 @@ func (h Holder) String() string {
 	return fmt.Sprintf("process %d on %s since %s", h.PID, quote.Word(h.Host), h.Since.Local().Format(time.DateTime))
 }
 
-// dead reports whether the holder was a process of this host that has ended.
+// dead reports whether the holder ran on this host and has ended.
 func (h Holder) dead() bool {
 	host, err := os.Hostname()
 	return err == nil && h.Host == host && h.PID > 0 && errors.Is(unix.Kill(h.PID, 0), unix.ESRCH)
 }
 
-// patience is how long a run that outlives its killed psbench may take to end.
+// patience is how long take waits for a run that outlived its killed psbench.
 const patience = 20 * time.Second
 
-// take locks the sweep folder until the returned file is closed. The process of a run has the file open, too: while a
-// run that lost its psbench still writes, no other psbench can take the lock.
+// take locks the sweep folder until the returned file is closed. The process of a run also keeps the file open. If its
+// psbench dies while the run still writes, no other psbench can take the lock.
 func take(ctx context.Context, dir string, now time.Time) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644) // #nosec G302 G304 G703 -- others may read who holds it
@@ -82,8 +82,8 @@ func lock(ctx context.Context, f *os.File, dir string) error {
 	}
 }
 
-// stillHeld returns an error if the lock no longer protects the sweep. If its file was removed or the sweep folder
-// moved, another psbench can run the sweep, too.
+// stillHeld returns an error if the lock no longer protects the sweep. If the lock file was removed or the sweep folder
+// was moved, another psbench may run the sweep too.
 func stillHeld(f *os.File) error {
 	ours, err := f.Stat()
 	if err != nil {
@@ -113,8 +113,7 @@ func sign(f *os.File, now time.Time) error {
 	return f.Truncate(int64(len(text)))
 }
 
-// signature returns the last holder that signed a lock file. It returns an error if the current holder has not signed
-// yet.
+// signature returns the holder named in a lock file. It returns an error if the file names no holder yet.
 func signature(f *os.File) (Holder, error) {
 	var h Holder
 	text, err := io.ReadAll(io.NewSectionReader(f, 0, 4096))
@@ -124,7 +123,7 @@ func signature(f *os.File) (Holder, error) {
 	return h, err
 }
 
-// HeldBy returns the process that runs the sweep in dir, nil if there is none.
+// HeldBy returns the process that runs the sweep in dir, or nil if no process runs it.
 func HeldBy(dir string) (*Holder, error) {
 	f, err := os.Open(filepath.Join(dir, lockName)) // #nosec G304 -- in a folder that the user names
 	if errors.Is(err, os.ErrNotExist) {
@@ -134,7 +133,7 @@ func HeldBy(dir string) (*Holder, error) {
 		return nil, fmt.Errorf("the lock of the sweep %s cannot be read: %w", quote.Word(dir), draft.Cause(err))
 	}
 	defer func() { _ = f.Close() }()
-	// A shared lock delays a psbench that wants to run the sweep only for a moment.
+	// A shared lock only briefly delays a psbench that wants to run the sweep.
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	if err == nil {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/journal"
 )
 
-// A run with a damaged result is not done, whatever the journal says: it runs again.
+// A run with a damaged result is not done, whatever the journal says. The run is repeated.
 func TestDamagedResult(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "work")
@@ -51,7 +51,7 @@ func TestDamagedResult(t *testing.T) {
 	}
 }
 
-// A run whose psbench was killed does not count as running while the next psbench runs another run.
+// If psbench was killed, its run does not count as running while the next psbench runs another run.
 func TestNothingRunsThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "work", "work")
@@ -79,7 +79,7 @@ func TestNothingRunsThatWasKilled(t *testing.T) {
 	}
 }
 
-// A psbench whose lock is removed or whose folder is moved ends before its next run. It counts no run as failed.
+// If the lock is removed or the sweep folder is moved, psbench ends before its next run. It counts no run as failed.
 func TestLockIsLost(t *testing.T) {
 	for _, does := range []string{"work", "fail"} {
 		t.Run(does, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestLockIsLost(t *testing.T) {
 	}
 }
 
-// A sweep in which no run folder can be made ends. Otherwise all its runs would fail.
+// The sweep ends if psbench cannot create run folders. Otherwise all runs would fail.
 func TestNoRoomForRuns(t *testing.T) {
 	dir := t.TempDir()
 	p := planOf(t, 1, "work")
@@ -129,7 +129,7 @@ func TestNoRoomForRuns(t *testing.T) {
 	}
 }
 
-// The estimate for a cell whose runs fail at once is not the plan's.
+// If the runs of a cell fail at once, their measured time replaces the plan's estimate.
 func TestExpectedOfCellThatFails(t *testing.T) {
 	p := planOf(t, 2, "work", "fail", "work")
 	for i := range p.Cells {

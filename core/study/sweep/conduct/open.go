@@ -15,14 +15,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// ours lists the names that a sweep folder may contain before its plan is written.
+// ours lists the file names that a sweep folder may contain before the plan is written.
 var ours = append([]string{lockName, journalName, "cells", sweep.HostsFile, specName}, share.Names()...)
 
-// specName is the file with the text of the specification.
+// specName is the file that holds the text of the specification.
 const specName = "spec.json"
 
-// makeFolder makes dir if it does not exist. dir must be empty or a sweep folder, so that a sweep does not mix with
-// other files.
+// makeFolder creates dir if it does not exist. An existing dir must be empty or a sweep folder, so that a sweep does
+// not mix with other files.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil { // #nosec G301 G703 -- as the user's umask has it
 		return fmt.Errorf("the folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
@@ -45,8 +45,8 @@ func makeFolder(dir string) error {
 	return nil
 }
 
-// open writes the plan into the sweep folder and returns it. If the folder already has a plan, the new one may differ
-// only in what allowed permits. The order of runs stays as in the first plan.
+// open writes the plan into the sweep folder and returns it. If the folder already has a plan, allowed decides which
+// differences are accepted. The order of the first plan's runs stays the same.
 func open(dir string, p *sweep.Plan, o Options) (*sweep.Plan, error) {
 	now := *p
 	if sweep.IsSweep(dir) {
@@ -76,8 +76,8 @@ func open(dir string, p *sweep.Plan, o Options) (*sweep.Plan, error) {
 	return &now, now.Write(dir)
 }
 
-// clearDrafts removes unfinished files that a killed psbench left while replacing a file. It is not for shared sweeps,
-// where a draft may belong to another psbench that still writes it.
+// clearDrafts removes unfinished files of a psbench that was killed while replacing a file. It must not be used for
+// shared sweeps, where another psbench may still be writing a draft.
 func clearDrafts(dir string) error {
 	for _, in := range []string{dir, filepath.Join(dir, "cells")} {
 		if err := draft.Clear(in); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func clearDrafts(dir string) error {
 	return nil
 }
 
-// allowed returns an error if a sweep that was begun with one plan cannot continue with another.
+// allowed returns an error if the sweep with the recorded plan cannot continue with the plan now.
 func allowed(dir string, recorded, now *sweep.Plan, extend bool) error {
 	d := recorded.Compare(now)
 	what := strings.Join(d.Lines(), "; ")

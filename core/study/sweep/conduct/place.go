@@ -14,15 +14,15 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// place is the sweep folder as seen by a psbench that works in it, alone or with others.
+// place is a psbench's access to the sweep folder, where the psbench works alone or with others.
 type place interface {
 	// folder returns the folder into which the process of a run writes.
 	folder(t sweep.Turn) string
-	// lock returns the file that the process of a run keeps open while it lives, nil if there is no lock.
+	// lock returns the file that the process of a run keeps open while it lives, or nil if there is no lock.
 	lock() *os.File
-	// held returns an error if another psbench may write where this one does.
+	// held returns an error if another psbench may write to the same files.
 	held() error
-	// keep makes the complete folder of a run part of the sweep. show does so for a failed run.
+	// keep makes the folder of a complete run part of the sweep. show makes the folder of a failed run part of it.
 	keep(t sweep.Turn) error
 	show(t sweep.Turn) error
 	close() error
@@ -59,7 +59,7 @@ func begunAlone(dir string) error {
 		quote.Word(dir))
 }
 
-// alone is the place of a psbench that holds the lock of the sweep.
+// alone is the place of a psbench that works alone and holds the sweep's lock.
 type alone struct {
 	dir  string
 	file *os.File
@@ -71,7 +71,7 @@ func (a *alone) held() error                { return stillHeld(a.file) }
 func (a *alone) show(sweep.Turn) error      { return nil }
 func (a *alone) close() error               { return a.file.Close() }
 
-// keep syncs the parent folder, so that the name of a complete run survives a loss of power.
+// keep syncs the parent folder, so that the name of a complete run survives a power loss.
 func (a *alone) keep(t sweep.Turn) error {
 	path := a.folder(t)
 	if err := draft.SyncFolder(filepath.Dir(path)); err != nil {
@@ -84,10 +84,10 @@ func (a *alone) keep(t sweep.Turn) error {
 type together struct {
 	dir    string
 	worker *share.Worker
-	claim  *share.Claim // claim on the round that this psbench runs
+	claim  *share.Claim // the round that this psbench runs
 }
 
-// errTaken ends a round that another psbench has taken over.
+// errTaken ends a round because another psbench has taken it over.
 var errTaken = errors.New("another psbench has taken the round over")
 
 func (g *together) folder(t sweep.Turn) string { return g.worker.Folder(t.Folder) }
@@ -108,7 +108,7 @@ func (g *together) keep(t sweep.Turn) error {
 	return err
 }
 
-// runTogether runs rounds that no other psbench runs, until all runs have ended.
+// runTogether runs rounds that no other psbench is running, until all runs have ended.
 func (s *session) runTogether(ctx context.Context, g *together) error {
 	tick := time.NewTicker(g.worker.Beat())
 	defer tick.Stop()
@@ -144,7 +144,7 @@ func (s *session) runTogether(ctx context.Context, g *together) error {
 
 // round runs the remaining runs of the claimed round.
 func (s *session) round(ctx context.Context, g *together) error {
-	if err := s.look(); err != nil { // another psbench may have run it before the claim
+	if err := s.look(); err != nil { // another psbench may have run this round before the claim
 		return err
 	}
 	ctx, cancel := s.budgeted(ctx, time.Now())
@@ -174,7 +174,7 @@ func (s *session) round(ctx context.Context, g *together) error {
 	return nil
 }
 
-// unsettled returns the rounds that still have runs to do.
+// unsettled returns the rounds that have runs left.
 func (s *session) unsettled() []int {
 	var rounds []int
 	for i := range s.account {

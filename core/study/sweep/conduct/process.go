@@ -20,12 +20,12 @@ import (
 	"github.com/psbench/psbench/internal/draft"
 )
 
-// seedFlag gives a run its seed.
+// seedFlag is the flag that passes the seed to a run.
 var seedFlag = "--" + strings.ReplaceAll(sweep.SeedKey, "_", "-")
 
-// command returns the process of a run. The sweep's lock is its standard input, which it does not read, so the sweep
-// stays locked until the run has ended, too. It leads its own process group, since Ctrl-C in a terminal is for psbench,
-// which passes it on. The kernel kills it when psbench dies.
+// command returns the process of a run. Its standard input is the sweep's lock, which the process never reads, so the
+// sweep stays locked until the run has ended. The process leads its own process group because Ctrl-C in a terminal is
+// meant for psbench, which passes the signal on. The kernel kills the process when psbench dies.
 func (s *session) command(t sweep.Turn) *exec.Cmd {
 	cell := s.plan.Cells[t.Cell]
 	cmd := exec.Command(cell.Binary, "run", // #nosec G204 -- the binary that the user names
@@ -40,12 +40,12 @@ func (s *session) command(t sweep.Turn) *exec.Cmd {
 		cmd.Stdin = lock
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.WaitDelay = 5 * time.Second // for children that inherited its standard error
+	cmd.WaitDelay = 5 * time.Second // for children that inherited standard error
 	return cmd
 }
 
 // execute runs the process of a turn to its end. If ctx ends or the run exceeds the plan's RunTimeout, execute asks the
-// process to end and kills it after Options.Grace. reason is the last thing that the process said; late reports a
+// process to end. It kills the process after Options.Grace. reason is the last message of the process; late reports a
 // timeout.
 func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, late bool) {
 	var said tail
@@ -58,7 +58,8 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, lat
 	defer beats.close()
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// The kernel sends the parent-death signal when the thread that forked ends.
+		// The kernel sends the parent-death signal when the forking thread ends, so this thread must live as long as
+		// the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -110,8 +111,8 @@ func (s *session) end(p *os.Process, ended <-chan error) error {
 	return <-ended
 }
 
-// reasonOf returns why a run is not complete: what is wrong with its folder, or the message of its process if the
-// folder only shows that the run did not end.
+// reasonOf returns the reason why a run is not complete. Normally the reason is the problem in the run folder. If the
+// folder holds no run or shows only that the run did not end, the reason is the last message of the process.
 func reasonOf(dir, wrong, said string) string {
 	if !folder.IsRun(dir) || wrong == result.Running {
 		return said
@@ -134,7 +135,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last returns the last line with psbench's own prefix, or else the first line of a Go crash, or else the last line.
+// last returns the most useful line of the output. It prefers the last line with psbench's prefix, then the first line
+// of a Go crash, then the last line.
 func (t *tail) last() string {
 	const own = "psbench: "
 	var said, crash, last string

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// session is one psbench's work on a sweep, from taking the lock to the end.
+// session is the work of one psbench on a sweep, from taking the lock to the end.
 type session struct {
 	dir      string
 	options  Options
@@ -29,10 +29,10 @@ type session struct {
 	binaries []watched
 	began    time.Time
 	spent    time.Duration // time of the runs of earlier sessions
-	failures int           // failed runs, except those that run again
+	failures int           // failed runs that are not repeated
 
 	generation uint64         // highest generation of the journals
-	repeated   map[string]int // by run ID: attempts of a failed run that is to run again
+	repeated   map[string]int // by run ID: earlier attempts of each failed run to repeat
 }
 
 // look reads the state of every run.
@@ -53,7 +53,7 @@ func (s *session) look() error {
 	return nil
 }
 
-// again makes all runs that have failed so far run once more.
+// again marks all failed runs to be repeated once.
 func (s *session) again() {
 	s.repeated, s.failures = map[string]int{}, 0
 	for _, e := range s.account {
@@ -63,7 +63,7 @@ func (s *session) again() {
 	}
 }
 
-// open reports whether a run is still to run.
+// open reports whether a run still has to run.
 func (s *session) open(e *Entry) bool {
 	if e.State != journal.Failed {
 		return e.State != journal.Done
@@ -72,7 +72,7 @@ func (s *session) open(e *Entry) bool {
 	return again && attempts == e.Attempts
 }
 
-// EndedError reports that a sweep ended early or that some of its runs failed. Its results so far are kept.
+// EndedError reports that a sweep ended early or that some of its runs failed. The sweep keeps its results.
 type EndedError struct{ error }
 
 func (e EndedError) Unwrap() error { return e.error }
@@ -85,7 +85,7 @@ func (e budgetError) Unwrap() error { return e.error }
 // errFull ends a sweep whose disk is full.
 var errFull = errors.New("the disk is full: make room")
 
-// run runs the turns one after the other.
+// run executes all runs one after the other.
 func (s *session) run(ctx context.Context) error {
 	if err := s.runs(ctx); err != nil {
 		return s.ended(err)
@@ -93,7 +93,7 @@ func (s *session) run(ctx context.Context) error {
 	return s.failed()
 }
 
-// failed returns the error of a sweep that has ended with failed runs, nil without any.
+// failed returns an error if the sweep has failed runs.
 func (s *session) failed() error {
 	if failed := s.account.Counts()[journal.Failed]; failed > 0 {
 		return EndedError{fmt.Errorf("%d of the %s of the sweep %s failed; psbench sweep status says why", failed,
@@ -108,7 +108,7 @@ func (s *session) runs(ctx context.Context) error {
 	}
 	ctx, cancel := s.budgeted(ctx, s.began)
 	defer cancel()
-	// Journal all killed runs first: otherwise they would count as running while another run runs.
+	// Journal all killed runs first. Otherwise the journals would show them as running while another run runs.
 	for i := range s.account {
 		if err := s.mourn(&s.account[i]); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (s *session) runs(ctx context.Context) error {
 	return nil
 }
 
-// budgeted returns ctx with a deadline: from, plus the part of the time budget that earlier runs left.
+// budgeted returns ctx with a deadline: the time from, plus the remaining time budget.
 func (s *session) budgeted(ctx context.Context, from time.Time) (context.Context, context.CancelFunc) {
 	budget := s.plan.Budget.Time
 	if budget <= 0 {
@@ -132,7 +132,7 @@ func (s *session) budgeted(ctx context.Context, from time.Time) (context.Context
 		budgetError{fmt.Errorf("its budget of %v is used up", budget)})
 }
 
-// mourn journals that a run which was running when its psbench was killed runs no more.
+// mourn journals that a run is waiting again because its psbench was killed while it ran.
 func (s *session) mourn(e *Entry) error {
 	if e.State != journal.Running {
 		return nil
@@ -141,10 +141,10 @@ func (s *session) mourn(e *Entry) error {
 	return s.note(e, journal.Waiting)
 }
 
-// wasKilled is the reason of a waiting run whose psbench was killed.
+// wasKilled is the reason of a run that waits because its psbench was killed.
 const wasKilled = "it was killed"
 
-// ended returns the error of a sweep that ends early, in one sentence.
+// ended returns the error of a sweep that err ended early. The error is one sentence.
 func (s *session) ended(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		err = fmt.Errorf("%w (%w)", errFull, err)
@@ -159,7 +159,7 @@ func (s *session) ended(err error) error {
 		goesOn)}
 }
 
-// turn runs entry i of the account to its end, unless it has ended already. An error ends the sweep.
+// turn runs entry i of the account to its end, unless the run has ended already. Any error ends the sweep.
 func (s *session) turn(ctx context.Context, i int) error {
 	e := &s.account[i]
 	switch {
@@ -216,8 +216,8 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	return unchanged(s.binaries)
 }
 
-// able returns an error if this psbench can run nothing more: another one may write where it does, or something that
-// its runs need is lost.
+// able returns an error if this psbench must not start more runs: another psbench may write to the same files, or a
+// resource that the runs need is lost.
 func (s *session) able() error {
 	if err := s.place.held(); err != nil || s.options.Able == nil {
 		return err
@@ -225,8 +225,8 @@ func (s *session) able() error {
 	return s.options.Able()
 }
 
-// judge journals how a run ended. Its folder decides: a complete run is done, however its process ended. A run that was
-// ended for taking too long has failed for that reason.
+// judge journals how a run ended. A run with a complete folder is done, however its process ended. A run that psbench
+// ended after the timeout has failed, with the timeout as the reason.
 func (s *session) judge(ctx context.Context, e *Entry, path, said string, late bool) error {
 	wrong, err := incomplete(path)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string, late b
 		e.Reason = "it was interrupted"
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
-	if err := s.able(); err != nil { // this may be why it failed
+	if err := s.able(); err != nil { // the lost resource may be why the run failed
 		return errors.Join(s.note(e, journal.Waiting), err)
 	}
 	if full := s.full(e.Reason); full {
@@ -259,7 +259,7 @@ func (s *session) judge(ctx context.Context, e *Entry, path, said string, late b
 	return s.note(e, journal.Failed)
 }
 
-// full reports whether a run failed because the disk is full, which does not count as its failure.
+// full reports whether a full disk made a run fail. Such a run does not count as failed.
 func (s *session) full(reason string) bool {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(s.dir, &disk); err == nil && disk.Bavail == 0 {
@@ -268,7 +268,7 @@ func (s *session) full(reason string) bool {
 	return strings.Contains(reason, unix.ENOSPC.Error()) || strings.Contains(reason, unix.EDQUOT.Error())
 }
 
-// note enters a state into the account and the journal. The event is on disk when note returns.
+// note records a new state in the account and the journal. The event is on disk when note returns.
 func (s *session) note(e *Entry, state journal.State) error {
 	e.State = state
 	return s.journal.Append(journal.Event{Run: e.ID(), State: state, Folder: e.Folder, Seconds: e.Seconds,
@@ -287,7 +287,7 @@ func (s *session) tell(i int) {
 	s.options.Tell(n)
 }
 
-// interrupted returns why the sweep has to end, nil while ctx lasts.
+// interrupted returns the reason why the sweep must end, or nil if ctx has not ended.
 func interrupted(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

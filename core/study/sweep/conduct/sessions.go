@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Sessions runs sweeps of the same plan with a pause between them, each in its own folder within Dir.
+// Sessions runs several sweeps of the same plan with pauses between them. Each sweep has its own folder within Dir.
 type Sessions struct {
 	Dir   string
 	Plan  *sweep.Plan
@@ -24,7 +24,7 @@ type Sessions struct {
 // Folder returns the folder of session i, counted from 0.
 func (s *Sessions) Folder(i int) string { return filepath.Join(s.Dir, fmt.Sprintf("session-%d", i+1)) }
 
-// Wait waits for the pause before session i. It does not wait before the first session, nor before one that has begun.
+// Wait waits for the pause before session i. It returns at once for the first session and for a session that has begun.
 func (s *Sessions) Wait(ctx context.Context, i int) error {
 	if i == 0 || sweep.IsSweep(s.Folder(i)) {
 		return nil
@@ -37,7 +37,7 @@ func (s *Sessions) Wait(ctx context.Context, i int) error {
 	}
 }
 
-// Run runs session i, or the rest of it. Each session has an order of its own.
+// Run executes session i, or the remaining runs of it. Each session has its own random order.
 func (s *Sessions) Run(ctx context.Context, i int) error {
 	if err := os.MkdirAll(s.Dir, 0o777); err != nil { // #nosec G301 -- the user's umask
 		return fmt.Errorf("folder %s cannot be made: %w", quote.Word(s.Dir), draft.Cause(err))

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/core/study/sweep"
 )
 
-// Only a new session waits for the pause, and an interrupt ends the pause.
+// Only a session that has not begun waits for the pause. An interrupt ends the pause.
 func TestSessionsWaitForNewOnes(t *testing.T) {
 	s := Sessions{Dir: t.TempDir(), Pause: time.Hour}
 	if err := os.MkdirAll(s.Folder(1), 0o700); err != nil {

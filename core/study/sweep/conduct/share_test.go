@@ -15,15 +15,15 @@ import (
 	"github.com/psbench/psbench/core/study/sweep/share"
 )
 
-// sharing returns the options of a psbench among others. Claims expire soon.
+// sharing returns the options of a psbench that shares a sweep. Its claims expire soon.
 func sharing() Options {
 	o := options()
 	o.Share, o.Sharing = true, share.Options{Beat: 20 * time.Millisecond, Expiry: 500 * time.Millisecond, Crowded: true}
 	return o
 }
 
-// sharer returns a process that works on a sweep, which it sees at dir. It kills itself at a point; with 0 it runs to
-// the end.
+// sharer returns a process that works on the sweep at dir. The process kills itself at the given point; with 0 it
+// completes the sweep.
 func sharer(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	t.Helper()
 	cmd := conductor(t, dir, p, point)
@@ -31,7 +31,7 @@ func sharer(t *testing.T, dir string, p *sweep.Plan, point int) *exec.Cmd {
 	return cmd
 }
 
-// workTogether runs one process for each folder at once; all work on the same sweep.
+// workTogether starts one process per folder at the same time. All processes work on the same sweep.
 func workTogether(t *testing.T, p *sweep.Plan, dirs ...string) {
 	t.Helper()
 	var working sync.WaitGroup
@@ -46,7 +46,7 @@ func workTogether(t *testing.T, p *sweep.Plan, dirs ...string) {
 	working.Wait()
 }
 
-// once reports runs without a result or with several, and rounds that more than one psbench ran.
+// once reports an error for each run that has no result or several, and for each round that several psbenches ran.
 func once(t *testing.T, dir string, p *sweep.Plan) {
 	t.Helper()
 	if after := written(t, dir); len(after) != p.Runs() {
@@ -77,7 +77,7 @@ func once(t *testing.T, dir string, p *sweep.Plan) {
 	}
 }
 
-// Several psbenches share a sweep by whole rounds, A/A cell included, and each run runs once.
+// Several psbenches share a sweep by whole rounds, including the A/A cell. Each run runs once.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 6, "work", "work", "work")
@@ -104,7 +104,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// A failed run has failed for all psbenches. It runs again once, and only for a psbench with Retry.
+// A failed run counts as failed for all psbenches. Only a psbench with Retry repeats it, and only once.
 func TestShareFailures(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 2, "fail", "work")
@@ -134,7 +134,7 @@ cell=1 work/1 done
 	}
 }
 
-// Wherever one psbench is killed, another continues its round once the claim has expired. No result is lost or made
+// Whenever one psbench is killed, another continues the round after the claim has expired. No result is lost or made
 // twice.
 func TestSharerKilledAtEveryPoint(t *testing.T) {
 	t.Parallel()
@@ -167,7 +167,7 @@ func TestSharerKilledAtEveryPoint(t *testing.T) {
 	}
 }
 
-// An interrupted psbench leaves its round to the others at once.
+// An interrupted psbench gives up its round at once, so that others can take it.
 func TestSharerInterrupted(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 1, "wait")

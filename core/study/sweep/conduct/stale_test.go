@@ -12,11 +12,11 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// staleFor is how long a host may keep an old view of a file that another host has changed.
+// staleFor is how long a host may see an old version of a file after another host has changed it.
 const staleFor = 700 * time.Millisecond
 
-// hosts returns folders that all show dir, each as a separate host sees a network file system. Names and attributes
-// that a host has read stay the same for a while, and a file lock holds on one host only.
+// hosts returns n folders that all show dir, as n hosts see the same network file system. Each host caches names and
+// attributes for a while, and a file lock works on one host only.
 func hosts(t *testing.T, dir string, n int) []string {
 	t.Helper()
 	if device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
@@ -49,7 +49,7 @@ func hosts(t *testing.T, dir string, n int) []string {
 	return all
 }
 
-// node is a file of this file system. As on NFS, no file is without a name.
+// node is a file of the simulated file system. As on NFS, every file has a name.
 type node struct{ *fs.LoopbackNode }
 
 // WrapChild implements fs.NodeWrapChilder.
@@ -63,7 +63,7 @@ func (*node) Tmpfile(context.Context, uint32, uint32,
 	return nil, nil, 0, syscall.EOPNOTSUPP
 }
 
-// The file system behaves as intended: a host does not see another host's changes at once.
+// The simulated file system works as intended: a host does not see another host's changes at once.
 func TestStale(t *testing.T) {
 	t.Parallel()
 	at := hosts(t, t.TempDir(), 2)
@@ -83,8 +83,8 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// Hosts can share a sweep even if they see each other's work late and one of them is killed. No result is lost or
-// replaced, and runs that ran twice are kept.
+// Hosts can share a sweep even if they see each other's changes late and one host is killed. No result is lost or
+// replaced. If a run ran twice, both results are kept.
 func TestShareWhereAttributesAreStale(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, 8, "work", "work")

@@ -19,7 +19,7 @@ type Status struct {
 	Left    time.Duration
 }
 
-// StatusOf reads the state of the sweep in dir, whether or not a psbench runs it.
+// StatusOf reads the state of the sweep in dir, even while a psbench is running the sweep.
 func StatusOf(dir string) (*Status, error) {
 	p, err := sweep.Read(dir)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package journal records the states of a sweep's runs. Each process appends lines to a file of its own, and reading
-// merges the files. If a process is killed or the machine loses power, only the last line of a file can be torn.
+// Package journal records the states of a sweep's runs. Each process appends lines to its own file, and readers merge
+// the files. If a process is killed or the machine loses power, only the last line of a file can be torn.
 //
-// A writer holds the lock of the sweep and has a generation of its own. Events are ordered by generation and by
-// sequence number, not by time, since clocks jump.
+// Each writer holds the sweep's lock and has its own generation. Events are ordered by generation and sequence number,
+// not by time, because clocks can jump.
 package journal
 
 import (
@@ -15,7 +15,7 @@ import (
 // State is the state of a run.
 type State string
 
-// The states of runs. A run without events is waiting. The plan has the skipped cells.
+// The states of runs. A run without events is waiting. Skipped cells are recorded only in the plan.
 const (
 	Waiting State = "waiting" // not started, ended early, or its folder is gone
 	Running State = "running"
@@ -26,11 +26,11 @@ const (
 
 // Event is one line of a journal: a run has entered a state.
 type Event struct {
-	// Generation counts the locks of the sweep and comes from the writer's lock. Sequence counts the events of a
-	// generation from 1. The writer sets both.
+	// Generation is the number of times that the sweep has been locked, counted when the writer took the lock. Sequence
+	// counts the events of a generation from 1. The writer sets both.
 	Generation uint64 `json:"generation"`
 	Sequence   uint64 `json:"sequence"`
-	// Time is for people and does not order events.
+	// Time is for people. It does not order the events.
 	Time  time.Time `json:"time"`
 	Run   string    `json:"run"` // ID of its turn
 	State State     `json:"state"`
@@ -38,13 +38,13 @@ type Event struct {
 	Folder  string  `json:"folder,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"` // duration of a run that has ended
 	Reason  string  `json:"reason,omitempty"`
-	Writer  string  `json:"-"` // name of its file, without extension
+	Writer  string  `json:"-"` // name of the writer's file, without extension
 }
 
 // writer matches the name of a writer's file: host, process ID and start time.
 var writer = regexp.MustCompile(`^(.+)-[0-9]+-[0-9]{8}T[0-9]{6}\.[0-9]{9}(-[0-9]+)?$`)
 
-// Host returns the host of the event's writer, "" if the name of its file does not tell.
+// Host returns the host of the event's writer. It returns "" if the name of the writer's file does not contain a host.
 func (e Event) Host() string {
 	if parts := writer.FindStringSubmatch(e.Writer); parts != nil {
 		return parts[1]
@@ -60,7 +60,7 @@ func merge(events []Event) {
 	})
 }
 
-// Run is the outcome of a run's events.
+// Run is the state of a run after all its events.
 type Run struct {
 	State    State
 	Reason   string
@@ -82,7 +82,7 @@ func Runs(events []Event) map[string]Run {
 	return runs
 }
 
-// Generation returns the highest generation of events, 0 without events.
+// Generation returns the highest generation in events, or 0 without events.
 func Generation(events []Event) uint64 {
 	var highest uint64
 	for _, e := range events {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// write makes a journal of events and returns its file.
+// write writes a journal with the given events and returns the path of its file.
 func write(t interface {
 	Helper()
 	Fatal(...any)
@@ -79,7 +79,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// Events are ordered by generation, and within one by sequence number, whatever the clock did.
+// Events are ordered by generation and then by sequence number, whatever their times are.
 func TestOrderWithAClockThatJumps(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -99,7 +99,7 @@ func TestOrderWithAClockThatJumps(t *testing.T) {
 	}
 }
 
-// A file that is cut anywhere yields the events of its whole lines, and no others.
+// A file that is cut at any byte yields exactly the events of its complete lines.
 func TestTornLines(t *testing.T) {
 	dir := t.TempDir()
 	name := write(t, dir, 1, Options{}, life...)
@@ -123,7 +123,8 @@ func TestTornLines(t *testing.T) {
 	}
 }
 
-// A changed byte is an error, unless it is in the last line or joins the last two lines: then that line is left out.
+// A changed byte causes an error, except in the last line. If the change joins the last two lines or damages the last
+// one, Read leaves out the last line.
 func TestCorruptedLines(t *testing.T) {
 	name := write(t, t.TempDir(), 1, Options{}, life...)
 	whole, err := os.ReadFile(name)
@@ -197,7 +198,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// After an error a Writer writes nothing more, since a line after a torn one would be lost.
+// After an error a Writer writes no more lines, because a line after a torn line would be lost.
 func TestAFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -230,8 +231,8 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// However many writers there were, and wherever each was killed, Read returns the synced events in the order in which
-// they were written.
+// Read returns the synced events in the order in which they were written. This holds for any number of writers, and
+// wherever each writer was killed.
 func TestMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "journal")
@@ -269,7 +270,7 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// Step is called before and after everything that a loss of power may interrupt.
+// Step is called before and after every operation that a power loss may interrupt.
 func TestSteps(t *testing.T) {
 	var points []string
 	write(t, t.TempDir(), 1, Options{Step: func(p string) { points = append(points, p) }}, life[0])

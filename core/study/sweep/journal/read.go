@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Read returns the events of all journals in dir, in order; none if dir does not exist. It leaves out the last line of
-// a file if that is torn or corrupted. Any other corrupted line is an error.
+// Read returns the events of all journals in dir, in order. It returns no events if dir does not exist. If the last
+// line of a file is torn or corrupted, Read leaves that line out. Any other corrupted line is an error.
 func Read(dir string) ([]Event, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func parse(text []byte) ([]Event, error) {
 	return events, nil
 }
 
-// intact returns the event of a line, byte for byte. ok reports whether its checksum holds.
+// intact returns the bytes of a line's event. ok reports whether the checksum is correct.
 func intact(text []byte) (event []byte, ok bool) {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil || l.Sum != sum(l.Event) {
@@ -86,7 +86,7 @@ func intact(text []byte) (event []byte, ok bool) {
 	return l.Event, true
 }
 
-// decode parses an intact event, which a newer psbench may have written.
+// decode parses the bytes of an event. A newer psbench may have written the event.
 func decode(event []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(event, &e); err != nil {

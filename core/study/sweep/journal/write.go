@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// extension ends the names of journal files.
+// extension is the extension of journal files.
 const extension = ".jsonl"
 
 // line is the JSON form of an event with its checksum.
@@ -34,7 +34,7 @@ type Options struct {
 	Step func(point string)
 }
 
-// Writer appends events to a file of its own. It is for one goroutine.
+// Writer appends events to its own file. Only one goroutine may use it.
 type Writer struct {
 	file       *os.File
 	generation uint64
@@ -43,7 +43,7 @@ type Writer struct {
 	err        error // after a failed write the content of the file is unknown
 }
 
-// Create makes a journal in dir, and dir if it does not exist. generation must exceed the generations of all events
+// Create creates a journal in dir, and dir itself if it does not exist. generation must be higher than all generations
 // that were read under the same lock.
 func Create(dir string, generation uint64, o Options) (*Writer, error) {
 	if o.Now == nil {
@@ -76,7 +76,7 @@ func (w *Writer) create(dir string) error {
 		return '_'
 	}, host)
 	stem := fmt.Sprintf("%s-%d-%s", host, os.Getpid(), w.options.Now().UTC().Format("20060102T150405.000000000"))
-	for again := 0; w.file == nil; again++ { // a clock that is set back can repeat a name
+	for again := 0; w.file == nil; again++ { // a clock that is set back can produce an existing name
 		name := stem + extension
 		if again > 0 {
 			name = fmt.Sprintf("%s-%d%s", stem, again, extension)
@@ -86,7 +86,7 @@ func (w *Writer) create(dir string) error {
 			return err
 		}
 	}
-	// Sync the folders, so that the names of the file and its folder survive a loss of power.
+	// Sync the folders, so that the names of the file and its folder survive a power loss.
 	if err := draft.SyncFolder(dir); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (w *Writer) append(e Event) error {
 	return nil
 }
 
-// Close closes the file. Every event is on disk already.
+// Close closes the file. Append has already written every event to disk.
 func (w *Writer) Close() error { return w.file.Close() }
 
 func (w *Writer) at(point string) {

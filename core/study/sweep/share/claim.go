@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Holder is the worker that holds a claim, as stored in the claim's file.
+// Holder is the worker that holds a claim, as written in the claim's file.
 type Holder struct {
 	Worker string    `json:"worker"`
 	Host   string    `json:"host"`
@@ -24,7 +24,7 @@ type Holder struct {
 	Since  time.Time `json:"since"`
 	// Left means that the holder no longer runs the round.
 	Left bool `json:"left,omitempty"`
-	// Beats counts the holder's signs of life.
+	// Beats counts how often the holder has updated the claim.
 	Beats uint64 `json:"beats"`
 }
 
@@ -39,8 +39,8 @@ type Claim struct {
 	stop, over chan struct{}
 }
 
-// Claim claims the first of rounds that is free. A round is free if it has no claim, or if its holder has left it or
-// given no sign of life for Options.Expiry. Claim returns nil if no round is free now.
+// Claim claims the first free round of rounds. A round is free if it has no claim, if its holder has left it, or if the
+// holder has not updated the claim for Options.Expiry. Claim returns nil if no round is free now.
 func (w *Worker) Claim(rounds []int) (*Claim, error) {
 	last, err := generations(w.dir)
 	if err != nil {
@@ -65,9 +65,9 @@ func (w *Worker) Claim(rounds []int) (*Claim, error) {
 	return nil, nil
 }
 
-// free reports whether no worker runs a round any more. A holder is alive as long as its claim changes, whatever the
-// claim contains; it may be read half written. A network file system may list a claim and still say that its file does
-// not exist: such a claim counts as an empty one.
+// free reports whether no worker is running a round. A holder counts as alive while its claim changes; the content does
+// not matter because a reader may see a half-written claim. A network file system may list a claim and still report
+// that its file does not exist. Such a claim counts as empty.
 func (w *Worker) free(round, generation int) (bool, error) {
 	path := pathOf(w.dir, round, generation)
 	text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
@@ -86,7 +86,7 @@ func (w *Worker) free(round, generation int) (bool, error) {
 	return now.Sub(w.seen[path].since) >= w.options.Expiry, nil
 }
 
-// take makes a claim of the given generation. It returns nil if another worker was faster.
+// take creates a claim of the given generation. It returns nil if another worker was faster.
 func (w *Worker) take(round, generation int) (*Claim, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -109,19 +109,19 @@ func (w *Worker) take(round, generation int) (*Claim, error) {
 	return c, nil
 }
 
-// text returns the content of the claim's file. Its length stays the same from beat to beat, so a read that mixes an
-// old and a new beat has this length, too.
+// text returns the content of the claim's file. All versions have the same length, so a read that mixes an old and a
+// new version also has this length.
 func (c *Claim) text() []byte {
 	text, err := json.Marshal(c.holder)
 	if err != nil {
-		panic(err) // strings and numbers always encode
+		panic(err) // strings and numbers can always be encoded
 	}
 	const size = 512
 	return append(text, []byte(strings.Repeat(" ", max(0, size-1-len(text)))+"\n")...)
 }
 
-// live updates the claim until it ends, to show that the holder is alive. It ignores write errors: at worst another
-// worker runs the round as well, which does no harm.
+// live updates the claim until the claim ends, to show that the holder is alive. It ignores write errors: at worst
+// another worker repeats the round, which does no harm.
 func (c *Claim) live() {
 	defer close(c.over)
 	tick := time.NewTicker(c.beat)
@@ -149,7 +149,7 @@ func (c *Claim) Lost() bool {
 	return err == nil
 }
 
-// Leave ends the claim. If the round is not finished, another worker may take it at once.
+// Leave ends the claim. Another worker may take an unfinished round at once.
 func (c *Claim) Leave() {
 	close(c.stop)
 	<-c.over
@@ -158,8 +158,8 @@ func (c *Claim) Leave() {
 	_ = c.file.Close()
 }
 
-// Holders returns the claims that were not left, by round. A holder may be dead: only a change of its claim over time
-// shows that it lives.
+// Holders returns, by round, the claims that their holders have not left. A holder may be dead: only a claim that
+// changes over time shows a live holder.
 func Holders(dir string) (map[int]Holder, error) {
 	last, err := generations(dir)
 	if err != nil {
@@ -179,7 +179,7 @@ func Holders(dir string) (map[int]Holder, error) {
 	return holders, nil
 }
 
-// generations returns the newest claim's generation for each round that has claims.
+// generations returns the generation of the newest claim for each round that has claims.
 func generations(dir string) (map[int]int, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, claimsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -204,7 +204,7 @@ func pathOf(dir string, round, generation int) string {
 	return filepath.Join(dir, claimsName, fmt.Sprintf("%d.%d", round, generation))
 }
 
-// Rounds returns the rounds of holders, sorted.
+// Rounds returns the rounds in holders, sorted.
 func Rounds(holders map[int]Holder) []int {
 	var rounds []int
 	for round := range holders {

@@ -17,13 +17,14 @@ import (
 
 // commit is the content of a file that decides which result of a run counts.
 type commit struct {
-	Folder string `json:"folder"` // where the result lies until it is moved, relative to the sweep folder
+	// Folder is where the result lies until it is moved, relative to the sweep folder.
+	Folder string `json:"folder"`
 }
 
-// Commit publishes the complete result of a run from this worker's folder to the sweep, unless another worker was
-// first; then the result stays where it is. aside is called to make room if the target holds a failed run. A link
-// decides which worker is first, and the folder is moved after that. If this worker is killed in between, the next
-// worker moves it.
+// Commit publishes the complete result of a run from this worker's folder. If another worker was first, the result
+// stays in place and first is false. Commit calls aside to make room if the target holds a failed run. A link decides
+// which worker is first; the folder is moved afterwards. If this worker is killed in between, the next worker moves the
+// folder.
 func (w *Worker) Commit(run string, aside func() error) (first bool, err error) {
 	ours, err := filepath.Rel(w.dir, w.Folder(run))
 	if err != nil {
@@ -54,7 +55,7 @@ func (w *Worker) Commit(run string, aside func() error) (first bool, err error) 
 	}
 }
 
-// Adopt moves the committed result of a run to its place if its worker was killed before it did so. It reports whether
+// Adopt completes the commit of a worker that was killed before it moved the result to its place. It reports whether
 // there is a committed result.
 func (w *Worker) Adopt(run string) (bool, error) {
 	for n := 1; ; n++ {
@@ -68,14 +69,14 @@ func (w *Worker) Adopt(run string) (bool, error) {
 	}
 }
 
-// commitOf returns the path of the n-th file that commits a result of a run. There are several if results were removed.
+// commitOf returns the path of the n-th commit file of a run. A run has several commit files if results were removed.
 func (w *Worker) commitOf(run string, n int) string {
 	return filepath.Join(w.dir, commitsName,
 		fmt.Sprintf("%s.%d", strings.ReplaceAll(strings.TrimPrefix(run, "runs/"), "/", "."), n))
 }
 
-// settled moves the result that a commit names to its place, unless it is there already. It returns false if the result
-// is in neither place: it was removed, and another may be committed.
+// settled moves the result that a commit names to its place, unless it is already there. It returns false if the result
+// is in neither place. The result was then removed, and another one may be committed.
 func (w *Worker) settled(path, run string) (bool, error) {
 	text, err := readLate(path, w.options.Expiry)
 	var c commit
@@ -95,7 +96,7 @@ func (w *Worker) settled(path, run string) (bool, error) {
 }
 
 // move renames a folder to a run folder; both paths are relative to the sweep folder. It does nothing if the target
-// exists or another worker has moved the folder already.
+// exists or if another worker has already moved the folder.
 func (w *Worker) move(from, to string) (moved bool, err error) {
 	source, target := filepath.Join(w.dir, from), filepath.Join(w.dir, to)
 	if err := os.MkdirAll(filepath.Dir(target), 0o777); err != nil { // #nosec G301 -- as the user's umask has it
@@ -112,7 +113,7 @@ func (w *Worker) move(from, to string) (moved bool, err error) {
 		draft.Cause(err))
 }
 
-// Show moves the folder of a failed run to its place in the sweep, unless something is there.
+// Show moves the folder of a failed run to its place in the sweep. It does nothing if that place is taken.
 func (w *Worker) Show(run string) error {
 	ours, err := filepath.Rel(w.dir, w.Folder(run))
 	if err == nil {

@@ -1,8 +1,8 @@
 // Package share lets several psbenches on several hosts work on one sweep folder at once.
 //
-// link(2) decides everything that may happen only once: even a network file system lets only one link to a name
-// succeed. The package does not rely on flock, on clocks that agree, or on fresh reads. A worker that reads an old
-// state may repeat another's work, but it can neither undo nor replace it.
+// link(2) decides everything that may happen only once, because even on a network file system only one link to a name
+// succeeds. The package does not depend on flock, on synchronised clocks, or on fresh reads. A worker with an outdated
+// view may repeat another worker's run, but cannot undo or replace the result.
 package share
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Names in the folder of a shared sweep.
+// Names of files and folders in a shared sweep folder.
 const (
 	markName    = "shared.json" // marks the folder as shared; holds the plan's identity
 	claimsName  = "claims"      // ROUND.GENERATION: the worker that runs a round
@@ -32,30 +32,30 @@ const (
 	workName    = "work"        // WORKER/ID/ROUND: the folder of a run until it has ended
 )
 
-// Names returns the names in a sweep folder that belong to this package.
+// Names returns the names in a sweep folder that this package uses.
 func Names() []string { return []string{markName, claimsName, commitsName, workName} }
 
 // Options set the timeouts of a worker.
 type Options struct {
-	// Beat is how often a holder updates its claim to show that it is alive; 0 means 2 s.
+	// Beat is the time between updates of a claim, which show that the holder is alive; 0 means 2 s.
 	Beat time.Duration
-	// Expiry is how long a claim must stay unchanged, on the observer's clock, before another worker may take the
-	// round; 0 means 60 s. It must exceed the caching time of the file system.
+	// Expiry is how long a claim must stay unchanged before another worker may take the round; 0 means 60 s. The other
+	// worker measures this time on its own clock. Expiry must exceed the caching time of the file system.
 	Expiry time.Duration
-	// Crowded allows several workers on one host. It is for tests, since their runs disturb each other.
+	// Crowded allows several workers on one host. It is for tests, because runs on the same host disturb each other.
 	Crowded bool
 }
 
 // Worker is a psbench that works on a shared sweep.
 type Worker struct {
 	dir     string
-	name    string // name of its folder in the work folder
+	name    string // its folder within the work folder
 	options Options
-	seat    io.Closer           // keeps other workers off this host; nil with Crowded
-	seen    map[string]sighting // by path of the claim
+	seat    io.Closer           // keeps other workers of this host away; nil with Crowded
+	seen    map[string]sighting // by path of the claim's file
 }
 
-// sighting is the text of a claim, and since when it has been unchanged.
+// sighting is the text of a claim, and the time since which it has been unchanged.
 type sighting struct {
 	text  string
 	since time.Time
@@ -67,8 +67,8 @@ func Is(dir string) bool {
 	return err == nil
 }
 
-// Join makes this process a worker of the sweep in dir, which must exist. The first worker stores the sweep's identity.
-// Join returns an error if identity differs from it.
+// Join makes this process a worker of the sweep in dir, which must exist. The first worker stores the identity of the
+// sweep. Join returns an error if its identity differs from the stored one.
 func Join(dir, identity string, o Options) (*Worker, error) {
 	if o.Beat == 0 {
 		o.Beat = 2 * time.Second
@@ -99,8 +99,8 @@ func Join(dir, identity string, o Options) (*Worker, error) {
 	return w, nil
 }
 
-// sit keeps other workers of this host off the sweep while this process lives. An abstract socket has no file, so it
-// disappears with the process however that ends.
+// sit prevents other processes on this host from working on the sweep while this process lives. It uses an abstract
+// socket, which has no file and disappears with the process, however the process ends.
 func sit(dir, identity string) (io.Closer, error) {
 	l, err := net.Listen("unix", "@psbench-sweep-"+identity)
 	if errors.Is(err, unix.EADDRINUSE) {
@@ -111,7 +111,7 @@ func sit(dir, identity string) (io.Closer, error) {
 	return l, err
 }
 
-// Close ends the work of this worker.
+// Close ends this worker's part in the sweep.
 func (w *Worker) Close() error {
 	if w.seat == nil {
 		return nil
@@ -119,7 +119,7 @@ func (w *Worker) Close() error {
 	return w.seat.Close()
 }
 
-// plain returns a host's name in a form that is safe in a file name.
+// plain returns a host name in a form that is safe in file names.
 func plain(host string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", r) {
@@ -134,7 +134,7 @@ type marker struct {
 	Identity string `json:"identity"`
 }
 
-// mark marks the sweep as shared, or checks the identity if it is marked already.
+// mark marks the sweep as shared. If the sweep is already marked, mark checks the identity.
 func mark(dir, identity string, patience time.Duration) error {
 	path := filepath.Join(dir, markName)
 	text, err := json.Marshal(marker{identity})
@@ -160,8 +160,8 @@ func mark(dir, identity string, patience time.Duration) error {
 	return nil
 }
 
-// readLate reads a file that is known to exist. A network file system may still report it as missing, so readLate tries
-// again until patience has passed.
+// readLate reads a file that must exist. A network file system may still report the file as missing, so readLate
+// retries until patience has passed.
 func readLate(path string, patience time.Duration) ([]byte, error) {
 	for until := time.Now().Add(patience); ; time.Sleep(patience / 100) {
 		text, err := os.ReadFile(path) // #nosec G304 -- in a folder that the user names
@@ -171,13 +171,13 @@ func readLate(path string, patience time.Duration) ([]byte, error) {
 	}
 }
 
-// Folder returns the folder into which a run writes until it has ended. run is its final folder, "runs/ID/ROUND".
+// Folder returns the folder into which a run writes until it ends. run is the final folder, "runs/ID/ROUND".
 func (w *Worker) Folder(run string) string {
 	return filepath.Join(w.dir, workName, w.name, strings.TrimPrefix(run, "runs/"))
 }
 
-// Work returns the folder in which the workers of the sweep in dir write.
+// Work returns the folder into which all workers of the sweep in dir write.
 func Work(dir string) string { return filepath.Join(dir, workName) }
 
-// Beat returns how long to wait before looking for something to claim again.
+// Beat returns how long to wait between two searches for a free round.
 func (w *Worker) Beat() time.Duration { return w.options.Beat }

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// workerOf joins a sweep with claims that expire after this time.
+// workerOf joins a sweep as a worker. Claims expire after expiry.
 func workerOf(t *testing.T, dir string, expiry time.Duration) *Worker {
 	t.Helper()
 	w, err := Join(dir, "identity", Options{Beat: 10 * time.Millisecond, Expiry: expiry, Crowded: true})
@@ -35,7 +35,7 @@ func claim(t *testing.T, w *Worker, rounds ...int) *Claim {
 	return c
 }
 
-// However many workers start at once, each round goes to one of them.
+// Each round goes to exactly one worker, even if many workers start at once.
 func TestRoundsAreClaimedOnce(t *testing.T) {
 	dir := t.TempDir()
 	const workers, rounds = 8, 20
@@ -76,8 +76,8 @@ func TestRoundsAreClaimedOnce(t *testing.T) {
 	}
 }
 
-// A claim lasts while its holder shows signs of life, and for Expiry after the last one. A round that its holder left
-// is free at once.
+// A claim lasts while its holder updates it, and for Expiry afterwards. If the holder leaves a round, the round is free
+// at once.
 func TestClaimsExpire(t *testing.T) {
 	dir := t.TempDir()
 	a, b := workerOf(t, dir, 300*time.Millisecond), workerOf(t, dir, 300*time.Millisecond)
@@ -114,7 +114,7 @@ func TestClaimsExpire(t *testing.T) {
 	_ = first.file.Close()
 }
 
-// result makes the files of a run in the folder of a worker.
+// result creates the files of a run in a worker's folder.
 func result(t *testing.T, w *Worker, run string) {
 	t.Helper()
 	if err := os.MkdirAll(w.Folder(run), 0o700); err != nil {
@@ -137,7 +137,7 @@ func by(t *testing.T, dir, run string) string {
 
 func nothing() error { return nil }
 
-// away makes room for a result at the folder of a run, as package conduct does.
+// away returns a function that makes room for a result in a run's folder, as package conduct does.
 func away(dir, run string) func() error {
 	return func() error {
 		err := os.Rename(filepath.Join(dir, run), filepath.Join(dir, run)+".failed-1")
@@ -148,7 +148,7 @@ func away(dir, run string) func() error {
 	}
 }
 
-// The first of two results of a run counts, and the other is kept.
+// If a run has two results, the first one counts and the second one is kept.
 func TestTheFirstResultCounts(t *testing.T) {
 	const run = "runs/cell/0"
 	dir := t.TempDir()
@@ -196,13 +196,14 @@ func TestOneResultCounts(t *testing.T) {
 			count++
 		}
 	}
-	// A worker may find that another has already moved the first result, so that neither moved its own.
+	// A worker may find that another worker has already moved the first result. Then neither worker moved its own
+	// result.
 	if count > 1 || by(t, dir, run) == "" {
 		t.Errorf("%d results are the first", count)
 	}
 }
 
-// A committed result counts even if its worker was killed before moving it. A removed result does not count.
+// A committed result counts even if its worker was killed before it moved the result. A removed result does not count.
 func TestResultsBetweenCommitAndMove(t *testing.T) {
 	const run = "runs/cell/0"
 	dir := t.TempDir()
@@ -262,7 +263,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Only one worker of a host works on a sweep.
+// Only one worker per host works on a sweep.
 func TestOneOfAHost(t *testing.T) {
 	dir := t.TempDir()
 	w, err := Join(dir, "of one host", Options{})
@@ -283,7 +284,7 @@ func TestOneOfAHost(t *testing.T) {
 	_ = w.Close()
 }
 
-// A host may still believe that a listed or just created file does not exist. A dangling link behaves the same.
+// A host may still report a listed or newly created file as missing. The test imitates this with a dangling link.
 func TestNamesThatShowLate(t *testing.T) {
 	t.Parallel()
 	late := func(t *testing.T, path string) (arrive func(text string)) {

@@ -1,7 +1,8 @@
-// Package bare is a fabric for measuring by: sockets, and inside TLS crypto/tls, that do what
-// links have to do and nothing else. There are no frames, deadlines or checks, and a server
-// answers with what was pushed. psbench comm takes turns between it and another transport, so
-// that both have the same processes, rounds and places of gradients.
+// Package bare is a baseline transport for measurements, over plain sockets or
+// over crypto/tls. A bare link does only what a link must do. It has no frames,
+// deadlines or checks, and its server answers with the pushed values. psbench
+// comm alternates between bare and another transport. Both thus run in the same
+// processes, with the same rounds and the same memory for gradients.
 package bare
 
 import (
@@ -23,14 +24,14 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// Sockets is the fabric of bare sockets, whatever the address, and TLS that of crypto/tls on
-// them, by nobody's secret. They are opened by these names.
+// Sockets names the fabric of plain sockets, which uses no TLS on any address.
+// TLS names the fabric of crypto/tls over sockets; its key protects nothing.
 const (
 	Sockets = "bare"
 	TLS     = "baretls"
 )
 
-// New makes both.
+// New makes both fabrics.
 func New() ([]*fabric.Fabric, error) {
 	nobody, err := identity.Of(make([]byte, wire.SecretSize), "measuring")
 	if err != nil {
@@ -57,7 +58,8 @@ func New() ([]*fabric.Fabric, error) {
 	}, nil
 }
 
-// sockets has stores and peers as a stream.Provider, and none of what else that can do.
+// sockets has the stores and peers of stream.Provider, but none of its optional
+// abilities.
 type sockets struct{ provider.Provider }
 
 func bareOf(c *wire.Conn) net.Conn {
@@ -65,11 +67,11 @@ func bareOf(c *wire.Conn) net.Conn {
 	return nc
 }
 
-// sender writes what it is given, on a goroutine of its own, until its queue is closed: both
-// parts at once.
+// sender writes queued data on its own goroutine until the queue is closed.
+// Each entry has two parts, which one call writes.
 type sender struct {
 	queue  chan [2][]byte
-	queued sync.WaitGroup // what is not written yet
+	queued sync.WaitGroup // entries not written yet
 	done   chan struct{}
 }
 
@@ -80,7 +82,7 @@ func newSender(nc net.Conn, room int) *sender {
 		for parts := range s.queue {
 			both := net.Buffers(parts[:])
 			if _, err := both.WriteTo(nc); err != nil {
-				_ = nc.Close() // so that the reader learns of it
+				_ = nc.Close() // wakes the reader with an error
 			}
 			s.queued.Done()
 		}
@@ -95,8 +97,9 @@ func (s *sender) send(parts ...[]byte) {
 	s.queue <- both
 }
 
-// wait waits until all is written, after which the values are the caller's again: the last block of a
-// ring may be on its way to the next member when all from the previous one is there.
+// wait waits until everything is written; then the caller may change the
+// values. The last block of a ring may still be in transit to the next member
+// when all blocks from the previous member have arrived.
 func (s *sender) wait() { s.queued.Wait() }
 
 func (s *sender) close() {
@@ -104,11 +107,12 @@ func (s *sender) close() {
 	<-s.done
 }
 
-// link pushes a bucket as its number and its values, and reads as many back.
+// link pushes a bucket as its number and values, and reads the same number of
+// values back.
 type link struct {
 	nc     net.Conn
 	out    *sender
-	number [64]byte // a cache line, so that copies of the values stay aligned
+	number [64]byte // one cache line, so that copies of the values stay aligned
 }
 
 // NewServerLink implements provider.Provider.
@@ -117,7 +121,8 @@ func (sockets) NewServerLink(conn *wire.Conn, _ *comm.Store, _ time.Duration) (c
 	return &link{nc: nc, out: newSender(nc, 2)}, nil
 }
 
-// PushPull implements comm.PushPuller: whoever waits reads.
+// PushPull implements comm.PushPuller. The goroutine that waits reads the
+// answer.
 func (l *link) PushPull(_ int64, b *tensor.Bucket) *comm.Future {
 	values := tensor.Float32Bytes(b.Gradient.Values)
 	binary.LittleEndian.PutUint64(l.number[:], uint64(b.Index)) // #nosec G115 -- an index
@@ -129,7 +134,7 @@ func (l *link) PushPull(_ int64, b *tensor.Bucket) *comm.Future {
 	})
 }
 
-// driven is the future of what the goroutine that waits for it does.
+// driven returns a future whose waiter runs do.
 func driven(do func() error) *comm.Future {
 	var p *comm.Promise
 	p = comm.NewPromise(func() { p.Complete(do()) })
@@ -143,7 +148,8 @@ func (l *link) Close() error {
 	return l.nc.Close()
 }
 
-// group is a ring that hands on blocks of ringBytes as they arrive, and adds.
+// group is a ring. Each member adds blocks of ringElements as they arrive and
+// passes them on.
 type group struct {
 	unused
 	prev, next     net.Conn
@@ -152,7 +158,7 @@ type group struct {
 	arrived        []float32
 }
 
-// ringElements is how many elements are handed on at once: 256 KiB.
+// ringElements is the number of elements in one block of the ring: 256 KiB.
 const ringElements = 64 << 10
 
 // NewGroup implements provider.Provider.
@@ -166,7 +172,8 @@ func (sockets) NewGroup(members wire.Links, _ []int, position int, _ *comm.Store
 	return g, nil
 }
 
-// AllReduce implements comm.Group, by the ring of package stream.
+// AllReduce implements comm.Group with the same ring algorithm as package
+// stream.
 func (g *group) AllReduce(_ int64, b *tensor.Bucket) *comm.Future {
 	if g.size == 1 {
 		return comm.Completed(nil)
@@ -202,7 +209,8 @@ func blocks(values []float32) (list [][]float32) {
 	return list
 }
 
-// take reads a block, or adds what it reads.
+// take reads a block from the previous member. With add set, take adds the
+// values to the block; otherwise take overwrites the block.
 func (g *group) take(block []float32, add bool) error {
 	into := block
 	if add {
@@ -217,7 +225,8 @@ func (g *group) take(block []float32, add bool) error {
 	return nil
 }
 
-// Barrier implements comm.Group, while nothing is pending: a byte goes round, on as many steps as there are others.
+// Barrier implements comm.Group, provided that nothing is pending. Each member
+// passes a byte on, once for every other member.
 func (g *group) Barrier() error {
 	for range g.size - 1 {
 		g.out.send([]byte{0})
@@ -241,7 +250,8 @@ func (g *group) Close() error {
 	return errors.Join(g.next.Close(), closed(g.prev.Close()))
 }
 
-// closed passes over that a connection is closed already: with two members both are one.
+// closed ignores the error of a connection that is closed already. With two
+// members, next and prev are the same connection.
 func closed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -249,7 +259,8 @@ func closed(err error) error {
 	return err
 }
 
-// unused are the operations of a group that nothing is compared with.
+// unused has the group operations that psbench does not compare with a
+// baseline.
 type unused struct{}
 
 var errUnused = errors.New("bare sockets run no such operation")

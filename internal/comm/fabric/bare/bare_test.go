@@ -7,7 +7,8 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Values are the caller's again when a sum is there, also those that the next member has yet to get.
+// When a sum is done, the caller may change the values, even values that the
+// next member has not received yet.
 func TestRingHasSentWhatItGivesBack(t *testing.T) {
 	const members, rounds, elements = 3, 30, 5*ringElements + 7
 	ring := make([]*group, members)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Nobody leaves a barrier that somebody has not reached, whoever is late.
+// No member leaves a barrier before every member has reached it, whichever
+// member is late.
 func TestBarrierWaitsForAll(t *testing.T) {
 	for size := 1; size <= 4; size++ {
 		groups := make([]*group, size)

@@ -13,15 +13,17 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// port answers a chunk of 1 MiB to all trainers once it has it from all of them.
+// port answers all trainers once it has the same 1 MiB chunk from all of them.
 type port struct {
 	trainers []*trainer
 
 	mu      sync.Mutex
-	arrived map[[2]int]int // trainers whose chunk of a bucket is there
+	arrived map[[2]int]int // number of trainers whose chunk of a bucket has arrived
 
-	// answering is held while a chunk is written. The first trainer has its answer before the
-	// others have theirs, from the place that its next push goes to: that push waits here.
+	// answering is held while a chunk is written. All answers are written from
+	// the first trainer's memory, and the first trainer may push again before
+	// the others have their answers. The first trainer's next push would
+	// overwrite that memory, so the push waits for this lock.
 	answering sync.Mutex
 }
 
@@ -46,7 +48,7 @@ func (p sockets) NewPort(links wire.Links, specs []tensor.BucketSpec, _ bool) (c
 // Stores implements comm.Port.
 func (p *port) Stores(trainer int) []*comm.Store { return []*comm.Store{p.trainers[trainer].store} }
 
-// Serve implements comm.Port. It hands nothing over.
+// Serve implements comm.Port. Serve never calls its handler.
 func (p *port) Serve(func(*comm.Arrival) error) error {
 	errs := make([]error, len(p.trainers))
 	var readers sync.WaitGroup
@@ -57,7 +59,7 @@ func (p *port) Serve(func(*comm.Arrival) error) error {
 	return errors.Join(errs...)
 }
 
-// read reads pushes until their trainer hangs up.
+// read reads pushes until the trainer hangs up.
 func (p *port) read(t *trainer) error {
 	var number [64]byte
 	for {
@@ -98,7 +100,8 @@ func chunk(values []float32, k int) []byte {
 	return tensor.Float32Bytes(values[first:min(first+comm.ChunkElements, len(values))])
 }
 
-// came notes that a trainer's chunk is there. With the last one all get that of the first.
+// came records that a trainer's chunk has arrived. After the last trainer's
+// chunk, it sends the first trainer's chunk to all.
 func (p *port) came(bucket, k int) error {
 	key := [2]int{bucket, k}
 	p.mu.Lock()

@@ -12,8 +12,9 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Every trainer has, in each round, what the first pushed in it, though that one may push again
-// before the others have their answers.
+// In each round, every trainer gets the values that the first trainer pushed in
+// that round. The first trainer may push again before the others have their
+// answers.
 func TestPortAnswersFromTheFirst(t *testing.T) {
 	const trainers, rounds, elements = 3, 200, 1024
 	p := &port{arrived: map[[2]int]int{}}

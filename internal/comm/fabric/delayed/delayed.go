@@ -1,5 +1,6 @@
-// Package delayed is a fabric for tests: frames over TCP, each sent after a random delay. So
-// a test sees every order of events that the contract leaves open.
+// Package delayed is a transport for tests: it sends frames over TCP, each
+// after a random delay. Tests thus see every order of events that the contract
+// allows.
 package delayed
 
 import (
@@ -13,14 +14,14 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Name is what the fabric is opened by.
+// Name is the name of the fabric for fabric.Open.
 const Name = "delayed"
 
-// longest is the bound of delays.
+// longest is the maximum delay.
 const longest = 2 * time.Millisecond
 
-// New makes the fabric. The delays of the n-th connection of a process follow from seed
-// and n.
+// New makes the fabric. seed and n determine the delays of a process's n-th
+// connection.
 func New(seed uint64) *fabric.Fabric {
 	raise := raiser(seed)
 	return &fabric.Fabric{Name: Name, Network: wire.TCP.Over(Name, raise, raise), Provider: stream.Provider{}}
@@ -33,22 +34,24 @@ func raiser(seed uint64) wire.Raise {
 	}
 }
 
-// conn is a connection whose messages are late. Calls of Write come one at a time.
+// conn is a connection that delays its messages. Only one Write may run at a
+// time.
 type conn struct {
 	net.Conn
 	random  *rand.Rand
-	message []byte // storage of WriteVector, kept between messages
+	message []byte // buffer of WriteVector, reused for each message
 }
 
-// Write sends late what is one message.
+// Write sends b as one message after a delay.
 func (c *conn) Write(b []byte) (int, error) {
 	time.Sleep(time.Duration(c.random.Int64N(int64(longest))))
 	return c.Conn.Write(b)
 }
 
-// WriteVector sends a copy of parts late, as one message. A peer may answer into the memory
-// of parts before a write of it returns, and the race detector, which looks at that memory
-// after the write, would take the answer for a race.
+// WriteVector sends a copy of parts as one message after a delay. The copy
+// avoids a false alarm of the race detector. A peer may answer into the memory
+// of parts before the write returns; the race detector checks that memory after
+// the write and would report the answer as a race.
 func (c *conn) WriteVector(parts [][]byte) error {
 	c.message = c.message[:0]
 	for _, part := range parts {

@@ -8,7 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Two connections of one seed have other delays than each other, and the same again.
+// Two connections with one seed have different delays, and a second run repeats
+// them.
 func TestDelaysFollowTheSeed(t *testing.T) {
 	draws := func(f wire.Raise) (out [4]int64) {
 		nc, err := f(nil, time.Time{})
@@ -27,7 +28,7 @@ func TestDelaysFollowTheSeed(t *testing.T) {
 	}
 }
 
-// A message is late.
+// Each message arrives after a delay.
 func TestMessagesAreLate(t *testing.T) {
 	near, far := net.Pipe()
 	defer func() { _ = far.Close() }()

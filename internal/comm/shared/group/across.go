@@ -10,10 +10,11 @@ import (
 	"github.com/psbench/psbench/internal/comm/op"
 )
 
-// Summer adds the sums of other hosts to the sum of a host's members. Some members have one: see hosts.Layout.
-// Its calls carry one operation each, one at a time, and end by the operation's deadline. It reports its progress
-// on a dense gradient to the stage, which works in the memory of the host meanwhile. HangUp makes a running call
-// fail.
+// Summer adds the sums of other hosts to the sum over a host's members. Only
+// some members have a Summer: see hosts.Layout. Each call carries out one
+// operation and ends by the operation's deadline; only one call runs at a time.
+// Summer reports its progress on a dense gradient to the stage, which works in
+// the host's memory in parallel. HangUp makes a running call fail.
 type Summer interface {
 	Sum(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error
 	SumRows(o *op.Reduction, g *tensor.Gradient) error
@@ -24,7 +25,7 @@ type Summer interface {
 // Relay joins a group to the groups of other hosts.
 type Relay interface {
 	Summer
-	// First says that it is the first rail's.
+	// First reports whether this is the relay of the first rail.
 	First() bool
 	ReduceScatter(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error
 	AllGather(o *op.Reduction, g *tensor.Gradient, stage op.Stage) error
@@ -33,28 +34,35 @@ type Relay interface {
 	Barrier(o *op.Reduction) error
 }
 
-// relayGrace is how much longer a member waits for members of its host that may wait for other hosts:
-// those can name the late rank.
+// relayGrace is the extra time that a member gives members of its host, because
+// those members may in turn wait for other hosts. Members that wait for other
+// hosts can name the late rank.
 const relayGrace = 250 * time.Millisecond
 
-// An all-reduce of a group on several hosts is hierarchical, as MPI implementations and Horovod
-// have it (Sergeev and Del Balso, "Horovod", 2018, HOROVOD_HIERARCHICAL_ALLREDUCE): a sum within each
-// host, rings among hosts, and the sums spread within each host. As in NCCL's rings, there are as
-// many of the latter as members of the smallest host (R), each with a part of the bucket, over
-// connections of their own; a member beyond them only waits. The three phases overlap, frame by frame:
-// a rail's member sums the next part in all members' memory while the previous one is on the
-// wire, and writes finished parts to all members while the next arrives.
+// An all-reduce over several hosts is hierarchical, as in MPI implementations
+// and in Horovod (Sergeev and Del Balso, "Horovod", 2018,
+// HOROVOD_HIERARCHICAL_ALLREDUCE). The all-reduce has three phases: a sum
+// within each host, rings among hosts, and copies of the sums within each host.
+// As in NCCL, there are several rings: one per member of the smallest host (R).
+// Each ring carries a part of the bucket over its own connections. A member
+// without a ring only waits.
 //
-// With n members a host, H hosts and a bucket of S bytes the host reads and writes n*S each in memory,
-// as sumSlices does, and sends 2(H-1)/H*S in 2(H-1) steps. Members of one flat ring send as much over the
-// link between hosts, but in 2(T-1) steps, and all of it within hosts as well. The order of additions
-// differs from group to group, so sums differ in their last bits from the sums of one host; all members
-// get equal bits.
+// The three phases overlap, frame by frame. A rail's member sums the next part
+// in all members' memory while the previous part is in transit. The rail's
+// member also writes finished parts to all members while the next part arrives.
 //
-// The other operations work likewise. The comment of stream.Relay has their costs between hosts; within
-// a host they cost as much as in a group of one host.
+// With n members per host, H hosts and a bucket of S bytes, each host reads and
+// writes n*S in memory, as sumSlices does, and sends 2(H-1)/H*S in 2(H-1)
+// steps. One flat ring would send as much between hosts, but in 2(T-1) steps.
+// The flat ring would also send as much from member to member within each host.
+// The order of additions depends on the group's hosts, so the last bits of a
+// sum differ from a sum on one host. All members get equal bits.
+//
+// The other operations work in the same way. The comment of stream.Relay has
+// their costs between hosts. Within a host they cost as much as in a group on
+// one host.
 
-// carryAcross is carryOut where the group is on several hosts.
+// carryAcross is carryOut for a group on several hosts.
 func (g *group) carryAcross(s *step) error {
 	switch {
 	case s.kind == stepBarrier:
@@ -84,8 +92,9 @@ func (g *group) carryAcross(s *step) error {
 	return g.endTogether(s)
 }
 
-// Prepare implements op.Stage: of a sum it makes the host's sum in this member's gradient, of an
-// all-gather it gives a shard of a member of this host to all of them.
+// Prepare implements op.Stage. In a sum, it adds the host's values into this
+// member's gradient. In an all-gather, it copies the shard of a member of this
+// host to all members of the host.
 func (s *step) Prepare(span op.Span) {
 	g := s.group
 	if s.kind == stepAllGather {
@@ -103,7 +112,8 @@ func (s *step) Prepare(span op.Span) {
 	}
 }
 
-// Finish implements op.Stage: it gives final values to the members that need them.
+// Finish implements op.Stage: it copies final values to the members that need
+// them.
 func (s *step) Finish(span op.Span) {
 	g := s.group
 	if s.kind != stepReduceScatter {
@@ -116,7 +126,7 @@ func (s *step) Finish(span op.Span) {
 // Values implements op.Stage.
 func (s *step) Values(position int) []float32 { return s.values(s.group.memberAt(position)) }
 
-// spread copies a span of a member's values to all others of the host.
+// spread copies a span of a member's values to all other members of the host.
 func (s *step) spread(from *member, span op.Span) {
 	values := s.values(from)[span.From:span.To]
 	for _, m := range s.group.members {
@@ -132,10 +142,11 @@ func (g *group) memberAt(position int) *member {
 	return g.members[place]
 }
 
-// first is the member with the first rail.
+// first is the member on the first rail.
 func (g *group) first() *member { return g.members[0] }
 
-// onFirst has the member with the first rail do something, for which the others wait.
+// onFirst runs do on the member on the first rail; the other members wait for
+// it.
 func (g *group) onFirst(s *step, do func() error) error {
 	if g.own == g.first() {
 		if err := do(); err != nil {
@@ -149,7 +160,8 @@ func (g *group) onFirst(s *step, do func() error) error {
 	return err
 }
 
-// meetAcross is a barrier: within the host, among hosts, and within the host again.
+// meetAcross is a barrier in three steps: within the host, among hosts, and
+// within the host again.
 func (g *group) meetAcross(s *step) error {
 	err := g.meet(s)
 	if err == nil {
@@ -159,8 +171,8 @@ func (g *group) meetAcross(s *step) error {
 	return err
 }
 
-// allToAllAcross has members exchange their blocks within the host while the first one exchanges
-// those of all with other hosts.
+// allToAllAcross makes members exchange their blocks within the host. Meanwhile
+// the first member exchanges all members' blocks with other hosts.
 func (g *group) allToAllAcross(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -174,8 +186,8 @@ func (g *group) allToAllAcross(s *step) error {
 	return g.endTogether(s)
 }
 
-// sumRowsAcross is an all-reduce of rows: each host sums its own, the first members exchange those
-// sums, and the others copy the result.
+// sumRowsAcross is an all-reduce of rows. Each host sums its own rows, the
+// first members exchange these sums, and the other members copy the result.
 func (g *group) sumRowsAcross(s *step) error {
 	if err := g.mergeParts(s); err != nil {
 		return err
@@ -193,8 +205,9 @@ func (g *group) sumRowsAcross(s *step) error {
 	return g.copyFirst(s)
 }
 
-// broadcastAcross copies the root's gradient within its host, from there to the first members of
-// the other hosts, one after the other, and then within these.
+// broadcastAcross copies the root's gradient in three steps: within the root's
+// host, then from host to host between first members, then within each of these
+// hosts.
 func (g *group) broadcastAcross(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -222,14 +235,15 @@ func (g *group) broadcastAcross(s *step) error {
 	return g.copyFirst(s)
 }
 
-// showAgain shows the rows that this member's gradient has now.
+// showAgain publishes the current rows of this member's gradient.
 func (g *group) showAgain(s *step) {
 	b := s.Bucket()
 	b.ShowRows(b.Gradient.Rows)
 	g.own.line(s.number).Rows = int32(len(b.Gradient.Rows)) // #nosec G115 -- rows are int32
 }
 
-// copyFirst makes this member's gradient that of the first, and waits until all have.
+// copyFirst copies the first member's gradient to this member and waits until
+// all members have done so.
 func (g *group) copyFirst(s *step) error {
 	if first := g.first(); first != g.own {
 		first.rows = first.line(s.number).Rows
@@ -240,7 +254,7 @@ func (g *group) copyFirst(s *step) error {
 	return g.endTogether(s)
 }
 
-// copyFrom makes this member's gradient that of another.
+// copyFrom copies another member's gradient to this member.
 func (g *group) copyFrom(s *step, m *member) error {
 	from, out := s.of(m), &s.Bucket().Gradient
 	if s.op.Spec.Sparse {

@@ -36,7 +36,7 @@ func TestSharedGroupEndsInTime(t *testing.T) {
 	for _, elements := range []int{4, 1 << 20} {
 		groups := newGroups(t, 3, 400*time.Millisecond, linktest.Same(commtest.DenseSpec(0, elements)))
 		f := groups[0].AllReduce(2, groups[0].bucket(0, false))
-		time.Sleep(200 * time.Millisecond) // so that the third member waits on when the first gives up
+		time.Sleep(200 * time.Millisecond) // the third member starts later, so it still waits when the first gives up
 		go func() { _ = groups[2].AllReduce(2, groups[2].bucket(0, false)).Wait() }()
 		var wait *comm.WaitError
 		if err := f.Wait(); !errors.As(err, &wait) || len(wait.For) != 1 || wait.For[0] != "trainer1" {
@@ -54,7 +54,7 @@ func TestSharedGroupNoticesADeadMember(t *testing.T) {
 		groups := newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
 		f := groups[0].AllReduce(2, groups[0].bucket(0, false))
 		groups[1].hangUp()
-		// A third member may have noticed first, and hung up as well.
+		// A third member may have noticed the death first and hung up as well.
 		if err := f.Wait(); !errors.As(err, &peer) ||
 			peer.Peer != "trainer1" && (size == 2 || peer.Peer != "trainer2") {
 			t.Errorf("a member of %d that died gave %v", size, err)
@@ -72,8 +72,8 @@ func TestSharedGroupNoticesADeadMember(t *testing.T) {
 	}
 }
 
-// A sum of more rows than the bucket's capacity is an error, even where another bucket
-// has more.
+// If a sum has more rows than the bucket's capacity, the operation fails, even
+// if another bucket has a larger capacity.
 func TestSharedGroupSparseOverflow(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.SparseSpec(0, 10, 100, 3), commtest.SparseSpec(1, 100, 1, 100)}
 	groups := newGroups(t, 2, linktest.Patience, linktest.Same(specs...))
@@ -92,14 +92,14 @@ func TestSharedGroupSparseOverflow(t *testing.T) {
 		}
 		said = append(said, err)
 	}
-	// Whoever is second may find that the other has left.
+	// The second member may only see that the first has left.
 	if err := errors.Join(said...); !strings.Contains(err.Error(), "more rows than its capacity of 3") {
 		t.Errorf("an overflow gave %v", err)
 	}
 }
 
-// What a member posts is checked before its gradient is read. The liar only writes
-// what a member that starts an operation would.
+// A member checks what its peers post before it reads their gradients. The liar
+// writes only fields that a member writes when it starts an operation.
 func TestSharedGroupRefusesLies(t *testing.T) {
 	for want, c := range map[string]struct {
 		kind int32

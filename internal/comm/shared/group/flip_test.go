@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// A member that flips its rows all the time gets an error or a sum of rows of the table,
-// and so do the others; afterwards nobody's rows change.
+// One member changes its rows all the time. Every member gets an error or a sum
+// of valid rows; afterwards no member's rows change.
 func TestSharedGroupSurvivesFlippingRows(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 10)
 	for round := range 20 {

@@ -1,5 +1,6 @@
-// Package group makes groups of ranks that map each other's buckets: all-reduce and the other collectives,
-// among members of one host, and with others through what joins the hosts.
+// Package group runs all-reduce and the other collectives among ranks of one
+// host that map each other's buckets. A Relay or Summer connects a group to
+// other hosts.
 package group
 
 import (
@@ -15,20 +16,20 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// group is a Group whose members map each other's buckets. T is the number
-// of members, S the size of a bucket in bytes; sum.go and scatter.go have the
-// algorithms.
+// group is a comm.Group whose members map each other's buckets. Comments use T
+// for the number of members and S for the size of a bucket in bytes; sum.go and
+// scatter.go have the algorithms.
 //
-// A call posts the operation at once, so the others can work on its bucket. A
-// waiter then carries the operation out on its own thread; without a waiter the
-// group's goroutine does.
+// A call posts the operation at once, so that the other members can work on
+// this member's bucket. A waiter then carries the operation out on its own
+// thread; without a waiter the group's goroutine does so.
 type group struct {
 	op.Collective
-	position int       // among the members of this host
-	members  []*member // of this host, by position; this one too
+	position int       // place among the members of this host
+	members  []*member // members of this host, by position, including this one
 	layout   hosts.Layout
-	sums     Summer // to other hosts; nil without one
-	relay    Relay  // the same, if it is one
+	sums     Summer // connects to other hosts; nil on one host and at members without it
+	relay    Relay  // sums as a Relay, if it is one
 	own      *member
 	conns    []*wire.Conn // by position; nil for this member
 	waits    wait
@@ -36,12 +37,13 @@ type group struct {
 	watchers sync.WaitGroup
 
 	// Operations run in the order of the calls, numbered from 0. posted counts
-	// the calls, and steps holds those that have not ended; Mu guards both.
+	// the calls; steps holds the operations that have not ended. Mu guards
+	// both.
 	posted   uint32
 	steps    []*step
 	byBucket []*step // by bucket index
-	barrier  *step   // one at a time
-	// driving is held by the goroutine that carries operations out.
+	barrier  *step   // at most one pending
+	// driving is held by the goroutine that is carrying operations out.
 	driving sync.Mutex
 	wake    chan struct{}
 	quit    chan struct{}
@@ -50,27 +52,27 @@ type group struct {
 	helper  sync.WaitGroup
 
 	merger    *tensor.RowMerger
-	unionRoom []int32 // for the union of any bucket
-	union     []int32 // rows of the sparse all-reduce that runs
+	unionRoom []int32 // buffer for the union of any bucket's rows
+	union     []int32 // rows of the current sparse all-reduce
 	block     [comm.BlockElements]float32
 
-	parts   [][]float32 // that sumParts sums, by position
-	turn    uint32      // of slots, counted over all operations
-	slotted bool        // the pages of the slots are there
+	parts   [][]float32 // inputs of sumParts, by position
+	turn    uint32      // counts turns of slots, over all operations
+	slotted bool        // the pages of the slots are allocated
 
 	lent      lent.End           // the members' buckets on a device
-	gradients []*tensor.Gradient // of a sparse sum there, by position
+	gradients []*tensor.Gradient // inputs of a sparse sum on the device, by position
 }
 
 // step is one operation of a group.
 type step struct {
 	layout.Window
 	group   *group
-	op      *op.Reduction // of no bucket for a barrier
+	op      *op.Reduction // has no bucket for a barrier
 	kind    int32
 	root    int
 	number  uint32
-	ordinal int // of the bucket among the specs
+	ordinal int // index of the bucket among the specs
 }
 
 // Kinds of operation.
@@ -84,22 +86,25 @@ const (
 	stepBarrier
 )
 
-// stepNames are what errors call them.
+// stepNames are the operations' names in errors.
 var stepNames = [...]string{
 	stepAllReduce: "an all-reduce", stepAverage: "an average", stepBroadcast: "a broadcast",
 	stepReduceScatter: "a reduce-scatter",
 	stepAllGather:     "an all-gather", stepAllToAll: "an all-to-all", stepBarrier: "a barrier",
 }
 
-// New joins a group whose members, all of one host, work in each other's memory. Values stay on the device if all
-// members share it; device may be nil. The group owns the connections, also after an error.
+// New joins a group whose members share this host and work in each other's
+// memory. Values stay on the device if all members share it; device may be nil.
+// The group owns the connections, also after an error.
 func New(members wire.Links, position int, store *comm.Store, device comm.Device) (comm.GroupLink, error) {
 	return newGroup(members, position, store, device)
 }
 
-// NewAcross joins a group on several hosts. here has the connections to the members on this host, which work in each
-// other's memory. Members with a Summer include the sums of other hosts; sums is nil at the other members. With a
-// Summer that is no Relay the group can only sum. The group owns the Summer, also after an error.
+// NewAcross joins a group on several hosts. here has the connections to the
+// members on this host, which work in each other's memory. Members with a
+// Summer add the sums of other hosts; the other members pass nil for sums. If
+// the Summer is not a Relay, the group can only sum. The group owns the Summer,
+// also after an error.
 func NewAcross(here wire.Links, at hosts.Layout, store *comm.Store, sums Summer) (comm.GroupLink, error) {
 	return newGroupOf(here, at, store, sums, nil)
 }
@@ -134,7 +139,7 @@ func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Sum
 		err = g.lend(specs)
 	}
 	if err != nil {
-		_ = g.lent.Close() // the first error counts
+		_ = g.lent.Close() // the first error is the one to return
 		g.hangUp()
 		if g.sums != nil {
 			g.sums.Close(false)
@@ -163,27 +168,27 @@ func newGroupOf(members wire.Links, at hosts.Layout, store *comm.Store, sums Sum
 	return g, nil
 }
 
-// Size implements Group.
+// Size implements comm.Group.
 func (g *group) Size() int { return g.layout.Size }
 
-// Position implements Group.
+// Position implements comm.Group.
 func (g *group) Position() int { return g.layout.Here()[g.position] }
 
-// isAcross says that the group is on several hosts.
+// isAcross reports whether the group is on several hosts.
 func (g *group) isAcross() bool { return len(g.layout.Members) > 1 }
 
-// AllReduce implements Group. The future's error is a *WaitError at the deadline
-// and a *PeerError if a member is gone; either ends the group.
+// AllReduce implements comm.Group. The future's error is a *WaitError at the
+// deadline and a *PeerError if a member is gone; either ends the group.
 func (g *group) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
 	return g.start(stepAllReduce, batch, b, 0)
 }
 
-// Average implements Group; errors are those of AllReduce.
+// Average implements comm.Group, with the errors of AllReduce.
 func (g *group) Average(batch int64, b *tensor.Bucket) *comm.Future {
 	return g.start(stepAverage, batch, b, 0)
 }
 
-// Broadcast implements Group; errors are those of AllReduce.
+// Broadcast implements comm.Group, with the errors of AllReduce.
 func (g *group) Broadcast(batch int64, b *tensor.Bucket, root int) *comm.Future {
 	if root < 0 || root >= g.Size() {
 		return comm.Completed(fmt.Errorf("%s cannot broadcast from position %d of a group of %d", g.Self, root,
@@ -202,14 +207,14 @@ func (g *group) watch(m *member, conn *wire.Conn) {
 	g.own.bell.Shake()
 }
 
-// abort fails the group and everything pending on it. Its memory stays mapped:
-// members that are only slow may still use it.
+// abort fails the group and all its pending operations. The group's memory
+// stays mapped, because slow members may still use it.
 func (g *group) abort(err error) {
 	g.poison(err)
 	g.failPending()
 }
 
-// poison fails the group; a running operation gives up.
+// poison fails the group and makes a running operation give up.
 func (g *group) poison(err error) {
 	if g.Fail(err) {
 		g.lent.Abort()
@@ -217,8 +222,8 @@ func (g *group) poison(err error) {
 	}
 }
 
-// failPending ends all pending operations of a poisoned group, once no
-// goroutine touches a gradient any more.
+// failPending fails all pending operations of a failed group, once no goroutine
+// touches a gradient any more.
 func (g *group) failPending() {
 	g.driving.Lock()
 	defer g.driving.Unlock()
@@ -236,7 +241,7 @@ func (g *group) hangUp() {
 	}
 }
 
-// Close implements GroupLink. Closing again does nothing.
+// Close implements comm.GroupLink. Closing again does nothing.
 func (g *group) Close() error {
 	g.closing.Do(g.close)
 	return nil
@@ -262,7 +267,7 @@ func (g *group) close() {
 	}
 }
 
-// unmap gives the group's memory back, but for the store, which is the caller's.
+// unmap frees the group's memory, except the store, which the caller owns.
 func (g *group) unmap() {
 	for _, m := range g.members {
 		if m == nil {

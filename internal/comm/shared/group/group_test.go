@@ -21,13 +21,14 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// newGroups joins size members through shared memory.
+// newGroups makes a group of size members in shared memory.
 func newGroups(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec) []*group {
 	t.Helper()
 	return newGroupsOn(t, size, timeout, specs, func(int, *comm.Store) comm.Device { return nil })
 }
 
-// newGroupsOn has members whose buckets may be left on a device, to which on moves a store.
+// newGroupsOn is newGroups with buckets on a device. The function on moves a
+// member's store to the device.
 func newGroupsOn(t commtest.TB, size int, timeout time.Duration, specs func(member int) []tensor.BucketSpec,
 	on func(member int, s *comm.Store) comm.Device) []*group {
 	t.Helper()
@@ -67,7 +68,8 @@ func (g *group) bucket(k int, copied bool) *tensor.Bucket {
 	return sharedtest.BucketOf(g.own.stores[layout.InStore], k, copied)
 }
 
-// filled draws what a member brings: a bucket of its store or one of its own.
+// filled returns a function that draws a member's contents. The bucket is in
+// the member's store or in separate memory.
 func filled(t *rapid.T, groups []*group) func(member, k int) *tensor.Bucket {
 	return func(member, k int) *tensor.Bucket {
 		b := groups[member].bucket(k, rapid.Bool().Draw(t, "copied"))
@@ -99,7 +101,8 @@ func TestSharedGroupBroadcastsAndLinesUp(t *testing.T) {
 	})
 }
 
-// Nobody leaves a barrier before all have reached it, and a closed group has none.
+// No member leaves a barrier before all have reached it, and a barrier of a
+// closed group fails.
 func TestSharedGroupBarrier(t *testing.T) {
 	groups := newGroups(t, 3, linktest.Patience, linktest.Same(commtest.DenseSpec(0, 4)))
 	linktest.RequireBarriers(t, groups, 300, func(member int) *tensor.Bucket { return groups[member].bucket(0, false) })
@@ -117,12 +120,12 @@ func TestSharedGroupBarrier(t *testing.T) {
 	}
 }
 
-// Set-up maps of the others' memory what a member works on, a T-th of each bucket: all of
-// it would take each member T times the pages of its own.
+// Set-up maps only the pages that a member works on: a T-th of each bucket of
+// each other member. Mapping everything would map T times a member's own pages.
 func TestSharedGroupMapsItsShare(t *testing.T) {
 	commtest.NeedsKernel(t, "smaps")
 	const size, elements = 8, 1 << 20
-	before := residentSegments(t) // of groups that failed in other tests
+	before := residentSegments(t) // segments of groups that failed in other tests
 	newGroups(t, size, linktest.Patience, linktest.Same(commtest.DenseSpec(0, elements)))
 	got, own := residentSegments(t)-before, 4*elements*size
 	if most := 2*own + own/4; got < own || got > most {
@@ -130,8 +133,8 @@ func TestSharedGroupMapsItsShare(t *testing.T) {
 	}
 }
 
-// residentSegments is how many bytes of segments this process has mapped; what is mapped
-// twice counts twice.
+// residentSegments is the number of mapped bytes of segments in this process.
+// Bytes that are mapped twice count twice.
 func residentSegments(t *testing.T) int {
 	t.Helper()
 	smaps, err := os.ReadFile("/proc/self/smaps")

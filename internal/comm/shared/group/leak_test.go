@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/linktest"
 )
 
-// Groups that end in order leave nothing, however many there were.
+// Groups that end in order leak nothing, even after a hundred groups.
 func TestHundredGroupsLeaveNothing(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 10_000), commtest.SparseSpec(1, 40, 3, 40)}
 	linktest.RequireNothingLeft(t, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestHundredGroupsLeaveNothing(t *testing.T) {
 	})
 }
 
-// Operations allocate nothing in the steady state, wherever gradients lie and however many there are.
+// Operations allocate nothing in the steady state, wherever the gradients lie.
 func TestSharedSteadyStateInPlaceDoesNotAllocate(t *testing.T) {
 	const ranks = 3
 	specs := []tensor.BucketSpec{

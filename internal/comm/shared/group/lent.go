@@ -12,7 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// join makes the group's end of a device. Where devices are to be spanned it is an error if there is none.
+// join makes the group's end of a device. If a Spanner provides no end, join
+// fails. If any other device provides none, the group stages its buckets.
 func (g *group) join(device comm.Device, specs []tensor.BucketSpec, buckets []*tensor.Bucket) (err error) {
 	across, spans := device.(comm.Spanner)
 	if !spans {
@@ -30,9 +31,10 @@ func (g *group) join(device comm.Device, specs []tensor.BucketSpec, buckets []*t
 	return nil
 }
 
-// lend settles whether the members' buckets stay in the memory of a device, which all of them must
-// have: they exchange offers if all lend, then what each made of the others'. So all come to the same.
-// Where devices are spanned their library joins the members then.
+// lend decides whether the members' buckets stay in device memory, which
+// requires all members. If all members lend, they exchange offers and import
+// them; then they exchange the results of the imports. All members thus reach
+// the same decision. With a Spanner, its library then joins the members.
 func (g *group) lend(specs []tensor.BucketSpec) error {
 	if err := g.settle(specs); err != nil || g.lent.Spans == nil {
 		return err
@@ -63,7 +65,7 @@ func (g *group) settle(specs []tensor.BucketSpec) error {
 		func(i int, offer []byte, _ string) {
 			values, err := g.lent.Device.Import(i, offer)
 			if err == nil && g.lent.Spans != nil {
-				values = g.ownValues() // stand for the peer's, of which nobody here reads any
+				values = g.ownValues() // in place of the peer's values, which no code reads
 			}
 			if err == nil && len(values) != len(specs) {
 				err = fmt.Errorf("%d buckets are offered, of %d", len(values), len(specs))
@@ -96,7 +98,8 @@ func (g *group) settle(specs []tensor.BucketSpec) error {
 	return nil
 }
 
-// ownValues are the values of the own buckets on the device, with their capacity.
+// ownValues returns the values of this member's buckets on the device, with
+// their full capacity.
 func (g *group) ownValues() (values [][]float32) {
 	for _, b := range g.own.stores[layout.InStore].Lent {
 		values = append(values, b.Gradient.Values[:cap(b.Gradient.Values)])
@@ -104,8 +107,8 @@ func (g *group) ownValues() (values [][]float32) {
 	return values
 }
 
-// swapOffers sends an offer, or why there is none, to each of the others and takes theirs, in the order
-// of exchange.
+// swapOffers sends an offer, or the reason why there is none, to each other
+// member and receives theirs, in the order of exchange.
 func (g *group) swapOffers(buckets int, offer []byte, why func() string, take func(i int, offer []byte,
 	why string)) error {
 	for i, conn := range g.conns {
@@ -143,7 +146,7 @@ func (g *group) swapOffer(i int, conn *wire.Conn, buckets int, offer []byte, why
 	return nil
 }
 
-// give hands the own bucket over on the device.
+// give hands this member's bucket over on the device.
 func (g *group) give(s *step) error {
 	if s.kind != stepAllReduce && s.kind != stepAverage {
 		return fmt.Errorf("%s cannot be carried out in the memory of a device: only sums can", stepNames[s.kind])
@@ -151,10 +154,11 @@ func (g *group) give(s *step) error {
 	return g.lent.Device.Give(s.ordinal)
 }
 
-// sumOnDevice is sumSlices, or sumRows, of buckets in the memory of a device, with the same order and the
-// same waits. A member waits until the others have given their work to the device; the device waits for
-// the members' marks. Across devices each member sums all of its own bucket, which waits on the device for
-// the others to do the same.
+// sumOnDevice is sumSlices or sumRows for buckets in device memory, with the
+// same order of additions and the same waits. A member waits until the others
+// have started their work on the device; the device waits for the members'
+// marks. Across devices each member sums its whole bucket: the device waits for
+// the other members' devices.
 func (g *group) sumOnDevice(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -170,7 +174,7 @@ func (g *group) sumOnDevice(s *step) error {
 	return g.endTogether(s)
 }
 
-// partsOnDevice are what this member sums of a dense bucket.
+// partsOnDevice returns the parts of a dense bucket that this member sums.
 func (g *group) partsOnDevice(s *step) [][]float32 {
 	if g.lent.Spans != nil {
 		g.parts[0] = s.values(g.own)
@@ -183,9 +187,10 @@ func (g *group) partsOnDevice(s *step) [][]float32 {
 	return g.parts
 }
 
-// sumRowsOnDevice has each member sum all rows, in place, into memory of its own. The member takes the sum
-// once no other reads its rows. With R rows in all gradients together and U in the union it reads and
-// writes R + U rows; the T members of a device do so T times.
+// sumRowsOnDevice makes each member sum all rows on the device, into memory of
+// its own. Once no other member reads its rows, the member copies the sum into
+// its bucket. With R rows in all gradients together and U rows in the union, a
+// member reads and writes R + U rows; on one device this happens T times.
 func (g *group) sumRowsOnDevice(s *step) error {
 	if err := g.mergeRows(s); err != nil {
 		return err

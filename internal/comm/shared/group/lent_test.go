@@ -42,7 +42,8 @@ func TestGroupsOfLentBuckets(t *testing.T) {
 	}
 }
 
-// Nobody puts the sum of rows into its bucket while another may read what it has there.
+// A member copies the sum of rows into its bucket only after all others have
+// read the bucket's rows.
 func TestRowsAreTakenOnceAllHaveSummedThem(t *testing.T) {
 	c := &sharedtest.Card{Late: 10 * time.Millisecond}
 	groups := newGroupsOn(t, 3, linktest.Patience, linktest.Same(sharedtest.LentSpecs...), c.Move)
@@ -57,7 +58,8 @@ func TestRowsAreTakenOnceAllHaveSummedThem(t *testing.T) {
 	}
 }
 
-// A member that has its bucket elsewhere than the others is told so.
+// If only some members have a bucket on the device, the operation fails with an
+// error that says so.
 func TestGroupsAgreeOnTheirMemory(t *testing.T) {
 	c := &sharedtest.Card{}
 	groups := newGroupsOn(t, 2, linktest.Patience, linktest.Same(sharedtest.LentSpecs...), c.Move)
@@ -70,7 +72,8 @@ func TestGroupsAgreeOnTheirMemory(t *testing.T) {
 	}
 }
 
-// All members of a group come to the same: one that cannot share is named.
+// All members make the same decision about the device, and name the member that
+// cannot share.
 func TestGroupsThatDoNotShare(t *testing.T) {
 	for name, c := range map[string]struct {
 		on   func(*sharedtest.Card) func(int, *comm.Store) comm.Device
@@ -114,7 +117,7 @@ func TestGroupsThatDoNotShare(t *testing.T) {
 	}
 }
 
-// An owner waits until those who have its buckets open have closed them.
+// An owner waits until the peers that have its buckets open have closed them.
 func TestOwnersWaitForTheReturn(t *testing.T) {
 	released := make(chan error, 1)
 	groups := newGroupsOn(t, 2, linktest.Patience, linktest.Same(sharedtest.LentSpecs...), (&sharedtest.Card{}).Move)

@@ -12,47 +12,48 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// member is a member's memory.
+// member is a member's memory, as this process maps it.
 type member struct {
 	name    string
 	control *shm.Segment
-	stores  [2]*comm.Store   // by place
-	lent    []*tensor.Bucket // on a device, in the order of the specs; nil where they are not shared
+	stores  [2]*comm.Store   // by the gradient's place
+	lent    []*tensor.Bucket // buckets on a device, in the order of the specs; nil if not shared
 	bell    shm.Bell
-	// Counters of operations, each set by the member alone: those that it has
-	// begun, those whose first half it has done, those that it has ended; and of turns in
-	// which it has filled a slot.
+	// begun, halved and ended count the operations that the member has begun,
+	// half done and ended. filled counts the turns in which it has filled a
+	// slot. Only the member itself sets these counters.
 	begun, halved, ended *layout.WordLine
 	filled               *layout.WordLine
-	lines                []layout.StepLine // of operation n at n modulo their count, a power of two
-	eager                [2][]byte         // inputs of small operations, alternating
-	reduced              []float32         // its part of a sparse sum
-	left                 atomic.Bool       // it has left the group in order
-	place, rows          int32             // of its gradient in the operation that all agreed on
+	lines                []layout.StepLine // operation n uses line n modulo their number, a power of two
+	eager                [2][]byte         // inputs of small operations, in alternation
+	reduced              []float32         // the member's part of a sparse sum
+	left                 atomic.Bool       // the member has left the group in order
+	place, rows          int32             // of the member's gradient in the agreed operation
 	slots                slots
 }
 
-// inProcess says that the gradient is in ordinary memory of its process.
+// inProcess reports whether the gradient is in ordinary memory of its process.
 func (m *member) inProcess() bool { return m.place == layout.InProcess }
 
-// memberLines are those of a member before its operations, the counters.
+// memberLines is the number of counters, which precede the operations' lines.
 const memberLines = 4
 
-// groupLayout is where things lie in a member's control segment; what is used
-// once per operation comes first. The slots come last, whose pages come into being only where
-// there is a sum through them.
+// groupLayout is the layout of a member's control segment. Data that each
+// operation uses once comes first. The slots come last, because their pages are
+// only allocated if a sum uses them.
 type groupLayout struct {
-	lines, eager, reduced, slots, size int // eager, reduced and slots: first bytes
+	lines, eager, reduced, slots, size int // eager, reduced and slots are offsets of first bytes
 	reducedElements, members           int
 }
 
-// layoutOfGroup is the layout in a group of so many members. Each reduces a share of a
-// sparse sum's rows.
+// layoutOfGroup is the layout for a group of this many members. Each member
+// reduces a share of a sparse sum's rows.
 func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 	var l groupLayout
-	// A member can be ahead of another by what both can have pending: each bucket
-	// and a barrier. Numbers wrap at 2^32, and only a power of two of lines wraps there
-	// as well: otherwise the line after the last number would be one still in use.
+	// A member can be ahead of another by everything that both can have
+	// pending: each bucket and a barrier. Operation numbers wrap at 2^32. With
+	// a power of two of lines, the line index wraps there too; otherwise the
+	// operation after the last number would get a line that is still in use.
 	l.lines = 1 << bits.Len(uint(2*(len(specs)+4)-1)) // #nosec G115 -- above 0
 	l.eager = layout.RoundUp(shm.BellSize+memberLines*layout.LineBytes+l.lines*layout.LineBytes, layout.PageBytes)
 	l.reduced = l.eager + 2*comm.EagerBytes
@@ -67,7 +68,8 @@ func layoutOfGroup(specs []tensor.BucketSpec, members int) groupLayout {
 	return l
 }
 
-// lay lays what a member has over its control segment, and touches all but the slots.
+// lay assigns the parts of a member's control segment and touches all pages
+// except the slots.
 func (m *member) lay(l groupLayout) error {
 	m.bell = layout.BellOf(m.control)
 	words := layout.LinesOf[layout.WordLine](m.control, shm.BellSize, memberLines)
@@ -81,8 +83,8 @@ func (m *member) lay(l groupLayout) error {
 	return shm.Prefault(m.control.Bytes()[:l.slots])
 }
 
-// exchange passes segments to all others and maps theirs, in an order in which no circle of
-// members waits for each other.
+// exchange passes this member's segments to all others and maps theirs. Its
+// order avoids a circle of members that wait for each other.
 func (g *group) exchange(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	plan := layoutOfGroup(specs, len(g.conns))
 	g.own = &member{name: g.Self}
@@ -139,10 +141,11 @@ func (g *group) sendMemory(conn *wire.Conn) error {
 	return conn.SendSegments(g.own.control, g.own.stores[layout.InStore].Segment, g.own.stores[layout.InCopies].Segment)
 }
 
-// mapMemory maps the memory of another member: at once the pages that this member reduces of
-// every dense bucket, which is all that it touches there in every iteration. To map all
-// of them would make set-up quadratic in the members. Pages of sparse gradients are mapped at
-// their first use, in the warm-up: until then their number of rows is unknown.
+// mapMemory maps another member's memory. mapMemory touches at once the pages
+// of every dense bucket that this member reduces; in each iteration it uses
+// only these. Touching all pages would make set-up quadratic in the number of
+// members. Pages of sparse gradients are mapped at their first use, in the
+// warm-up, because their number of rows is unknown before.
 func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []tensor.BucketSpec) error {
 	size := layout.StoreBytes(specs)
 	all, err := conn.ReceiveSegments(false,
@@ -160,7 +163,7 @@ func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []
 		if b.Sparse || !g.isAcross() && isEager(&b.BucketSpec) {
 			continue
 		}
-		from, to := slice(b.Elements, g.layout.Rails, g.layout.Place) // nothing, of who has no rail
+		from, to := slice(b.Elements, g.layout.Rails, g.layout.Place) // empty for a member without a rail
 		if err := shm.Prefault(tensor.Float32Bytes(b.Gradient.Values[from:to])); err != nil {
 			return fmt.Errorf("%s, bucket %d of %s: %w", g.Self, b.Index, m.name, err)
 		}

@@ -7,17 +7,17 @@ import (
 	"github.com/psbench/psbench/internal/comm/op"
 )
 
-// ReduceScatter implements Group; errors are those of AllReduce.
+// ReduceScatter implements comm.Group, with the errors of AllReduce.
 func (g *group) ReduceScatter(batch int64, b *tensor.Bucket) *comm.Future {
 	return g.startDense(stepReduceScatter, batch, b)
 }
 
-// AllGather implements Group; errors are those of AllReduce.
+// AllGather implements comm.Group, with the errors of AllReduce.
 func (g *group) AllGather(batch int64, b *tensor.Bucket) *comm.Future {
 	return g.startDense(stepAllGather, batch, b)
 }
 
-// AllToAll implements Group; errors are those of AllReduce.
+// AllToAll implements comm.Group, with the errors of AllReduce.
 func (g *group) AllToAll(batch int64, b *tensor.Bucket) *comm.Future {
 	return g.startDense(stepAllToAll, batch, b)
 }
@@ -29,9 +29,10 @@ func (g *group) startDense(kind int32, batch int64, b *tensor.Bucket) *comm.Futu
 	return g.start(kind, batch, b, 0)
 }
 
-// reduceScatter is the first half of sumSlices: once all have posted, each member sums its
-// shard of everybody's bucket, in the order of positions, into its own. It reads S and
-// writes S/T bytes; over all members that is T*S and S.
+// reduceScatter is the first half of sumSlices. Once all have posted, each
+// member adds up its shard of all members' buckets, in the order of positions,
+// and writes the sum into its own. A member reads S and writes S/T bytes; all
+// members together read T*S and write S.
 func (g *group) reduceScatter(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -50,9 +51,10 @@ func (g *group) reduceScatter(s *step) error {
 	return g.endTogether(s)
 }
 
-// allGather is one step: each member copies the others' shards, (T-1)/T*S bytes read and
-// written each, and waits until no other reads its own. It begins with the member
-// after it, so that they do not all read from the same one at once.
+// allGather is one step. Each member copies the others' shards, reading and
+// writing (T-1)/T*S bytes, and waits until no other member reads its own shard.
+// A member begins with the next member's shard, so that not all members read
+// from the same member at once.
 func (g *group) allGather(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -66,9 +68,10 @@ func (g *group) allGather(s *step) error {
 	return g.endTogether(s)
 }
 
-// allToAll is one step in place: block j of member i and block i of member j change places.
-// The member at the lower position swaps the first half, the other the second.
-// A member reads and writes (T-1)/T*S bytes; no two write the same element.
+// allToAll is one step in place: block j of member i and block i of member j
+// swap places. The member at the lower position swaps the first half, the other
+// member the second half. A member reads and writes (T-1)/T*S bytes; no two
+// members write the same element.
 func (g *group) allToAll(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -77,7 +80,8 @@ func (g *group) allToAll(s *step) error {
 	return g.endTogether(s)
 }
 
-// swapBlocks swaps this member's blocks with the blocks of the others of its host.
+// swapBlocks swaps this member's blocks with those of the other members on its
+// host.
 func (g *group) swapBlocks(s *step) {
 	own, size, positions := s.values(g.own), g.Size(), g.layout.Here()
 	here, hereEnd := tensor.Block(len(own), size, g.Position())
@@ -94,7 +98,7 @@ func (g *group) swapBlocks(s *step) {
 	}
 }
 
-// swap has two slices of one length change places, block by block.
+// swap swaps two slices of equal length, block by block.
 func (g *group) swap(a, b []float32) {
 	for len(a) > 0 {
 		n := min(len(a), comm.BlockElements)

@@ -8,17 +8,20 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// slotElements is about what a slot holds, 256 KiB: two slots and the pieces of gradients
-// that are copied into them and out stay in the second-level cache, and there are few waits.
+// slotElements is the approximate size of a slot, 256 KiB. Two slots and the
+// pieces of gradients that are copied in and out stay in the second-level
+// cache, and there are few waits.
 const slotElements = 64 << 10
 
-// slots are memory of a member through which its gradient goes to all others and comes back as
-// the sum, when it lies where they cannot reach it. A slot has a chunk for each member's slice
-// of the gradient, in the order of positions: who sums the slice works there. There are two in
-// turn, so that one is emptied and filled while others have not left the other yet.
+// slots is a member's shared memory for a gradient that lies in ordinary
+// memory. The gradient reaches the other members through slots, and the sum
+// comes back through them. A slot has a chunk for each member's slice of the
+// gradient, in the order of positions; the member that sums a slice works in
+// its chunk. The two slots alternate: a member empties and fills one while
+// others still use the other.
 type slots [2][]float32
 
-// chunkElements is the length of a chunk in a group of so many members.
+// chunkElements is the length of a chunk in a group of this many members.
 func chunkElements(members int) int {
 	return layout.RoundUp((slotElements+members-1)/members, comm.BlockElements)
 }
@@ -26,7 +29,7 @@ func chunkElements(members int) int {
 // slotBytes is the size of a member's slots in bytes.
 func slotBytes(members int) int { return len(slots{}) * 4 * members * chunkElements(members) }
 
-// viewSlots lays slots over slotBytes(members) bytes.
+// viewSlots interprets slotBytes(members) bytes as slots.
 func viewSlots(at []byte, members int) (s slots) {
 	elements := members * chunkElements(members)
 	for i := range s {
@@ -35,24 +38,31 @@ func viewSlots(at []byte, members int) (s slots) {
 	return s
 }
 
-// chunk is n elements of a slot for a piece of slice i; turn is that in which it is filled.
+// chunk is the first n elements of slice i's chunk, in the slot that is filled
+// in this turn.
 func (s *slots) chunk(turn uint32, i, members, n int) []float32 {
 	return s[turn%2][i*chunkElements(members):][:n]
 }
 
-// sumChunks is sumSlices where the gradient of some member lies in ordinary memory of its
-// process. In each turn a member copies a chunk of every slice but its own into a slot and
-// waits until all have. Then it sums the chunks of its own slice, its gradient's and those in
-// the others' slots, into all of these, and copies the sums that the others made in the turn
-// before out of its other slot. One turn more than there are chunks ends it. A member copies
-// (T-1)/T*S bytes into slots, reads and writes S as in place, and copies (T-1)/T*S out of slots.
+// sumChunks is sumSlices for the case that some member's gradient lies in
+// ordinary memory of its process. sumChunks works in turns. First, a member
+// copies a chunk of every slice except its own into a slot and waits until all
+// members have done so. Second, the member adds up its own slice's chunks, from
+// its gradient and the others' slots, and writes the sums back to the same
+// places. Third, the member copies the sums that the others made in the
+// previous turn out of its other slot.
 //
-// It is the pipeline of copies in and out of shared memory of MPI implementations, with one
-// difference: it writes sums into the lines that it just read, not into a separate slot for all
-// readers. A line then stays with the two cores that use it, and each reads the other's change
-// before its own. With 2 members that took half the time.
+// There is one more turn than chunks. A member copies (T-1)/T*S bytes into
+// slots, reads and writes S as in place, and copies (T-1)/T*S out of slots.
 //
-// The caller has shown the first chunk, and all have posted.
+// MPI implementations use the same pipeline of copies in and out of shared
+// memory, with one difference: sumChunks writes sums into the cache lines that
+// it just read, not into a separate slot for all readers. A line then stays
+// with the two cores that use it, and each core reads the other's change before
+// it writes its own. With 2 members this took half the time.
+//
+// Before the call, this member must have shown the first chunk and all members
+// must have posted.
 func (g *group) sumChunks(s *step) error {
 	values := s.op.Gradient.Values
 	chunks := g.chunks(len(values))
@@ -84,8 +94,8 @@ func (g *group) sumChunks(s *step) error {
 	return nil
 }
 
-// showFirst is showChunk of the first. The slots' pages come into being at their first use, for
-// which there may be no room.
+// showFirst is showChunk for chunk 0. The slots' pages are allocated at their
+// first use, so it first checks that there is enough memory.
 func (g *group) showFirst(s *step) error {
 	if !g.slotted {
 		if err := shm.Reserve("the slots of "+g.Self, int64(slotBytes(len(g.members)))); err != nil {
@@ -97,22 +107,26 @@ func (g *group) showFirst(s *step) error {
 	return nil
 }
 
-// showChunk fills the slot of this turn with chunk c of all others' slices, if there is one, and
-// says so. The slot is free: all members have come to the previous turn, so they are done with
-// the one before it. A member may show the first chunk of an operation before another has posted it.
+// showChunk copies chunk c of all other members' slices into this turn's slot,
+// if that chunk exists, and announces it. The slot is free: all members have
+// reached the previous turn, so they have finished the turn before that. A
+// member may show the first chunk of an operation before another member has
+// posted the operation.
 func (g *group) showChunk(values []float32, c int) {
 	g.eachOther(values, c, g.turn, func(piece, chunk []float32) { vec.Copy(chunk, piece) })
 	g.own.filled.Store(g.turn + 1)
 	g.ring()
 }
 
-// takeOut makes chunk c of all others' slices the sums that are in the slot of the last turn.
+// takeOut copies the sums of chunk c, for all other members' slices, out of the
+// last turn's slot.
 func (g *group) takeOut(values []float32, c int) {
 	g.eachOther(values, c, g.turn-1, func(piece, chunk []float32) { copy(piece, chunk) })
 }
 
-// eachOther calls do with each piece of values that another member sums in chunk c, and with
-// its place in this member's slot of that turn. It begins with the member after this one.
+// eachOther calls do with each piece of values that another member sums in
+// chunk c, and with the piece's place in this member's slot of that turn.
+// eachOther begins with the next member.
 func (g *group) eachOther(values []float32, c int, turn uint32, do func(piece, chunk []float32)) {
 	size := len(g.members)
 	for k := 1; k < size; k++ {
@@ -122,14 +136,14 @@ func (g *group) eachOther(values []float32, c int, turn uint32, do func(piece, c
 	}
 }
 
-// chunks is how many turns of chunks a dense bucket of n elements takes.
+// chunks is the number of chunks per slice for a dense bucket of n elements.
 func (g *group) chunks(n int) int {
 	each := chunkElements(len(g.members))
 	return (sliceElements(n, len(g.members)) + each - 1) / each
 }
 
-// piece is chunk c of the slice that member i sums of n elements; the last slices may be
-// shorter.
+// piece is the range of chunk c of the slice that member i sums, for n
+// elements. The last slices may be shorter.
 func (g *group) piece(n, i, c int) (from, to int) {
 	from, to = slice(n, len(g.members), i)
 	each := chunkElements(len(g.members))
@@ -137,8 +151,8 @@ func (g *group) piece(n, i, c int) (from, to int) {
 	return from, min(from+each, to)
 }
 
-// goesThroughSlots says that this member's gradient stays in its process during s, where no other
-// member touches it.
+// goesThroughSlots reports whether a gradient outside the store stays in its
+// process during s and goes through slots.
 func (s *step) goesThroughSlots() bool {
 	return !s.group.isAcross() && !s.op.Spec.Sparse && (s.kind == stepAllReduce || s.kind == stepAverage)
 }

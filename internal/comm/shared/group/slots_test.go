@@ -18,9 +18,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// Wherever the gradients of members are, in their stores (batch 0) or some elsewhere, however they
-// end with chunks, and in whatever order members come, sums and means are those in the order of
-// positions, to the bit.
+// Sums and means have exactly the bits of additions in the order of positions.
+// The gradients may lie anywhere (in batch 0 all lie in the stores), the last
+// chunk may have any size, and members may arrive in any order.
 func TestSharedSumsHaveTheBitsOfTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5).Draw(t, "members")
@@ -66,7 +66,8 @@ func TestSharedSumsHaveTheBitsOfTheOrder(t *testing.T) {
 	})
 }
 
-// inOrder sums so many gradients of noise in the order of positions, one element after the other.
+// inOrder sums gradients of noise in the order of positions, element by
+// element.
 func inOrder(spec tensor.BucketSpec, size int, average bool, seed func(position int) uint32) *tensor.Bucket {
 	sum, one := tensor.NewBucket(spec), tensor.NewBucket(spec)
 	for i := range size {
@@ -94,7 +95,7 @@ func positions(size int) (all []int) {
 	return all
 }
 
-// A gradient outside the store goes through slots, and nothing is made of the copies.
+// A gradient outside the store goes through slots; the copies stay unused.
 func TestSharedSumGoesThroughSlots(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 100_000)}
 	groups := newGroups(t, 3, linktest.Patience, linktest.Same(specs...))
@@ -120,12 +121,13 @@ func TestSharedSumGoesThroughSlots(t *testing.T) {
 	}
 }
 
-// A member that dies in any phase of a sum is named, and the others' futures end.
+// If a member dies in any phase of a sum, the others' futures end with an error
+// that names it.
 func TestSharedSumThroughSlotsNoticesADeadMember(t *testing.T) {
 	for phase, die := range map[string]func(g *group){
 		"before it posts": func(g *group) { g.hangUp() },
 		"once it has posted": func(g *group) {
-			g.driving.Lock() // so that it does no part of the sum
+			g.driving.Lock() // keeps the group from carrying out the sum
 			_ = g.AllReduce(0, g.bucket(0, true))
 			g.hangUp()
 			time.AfterFunc(100*time.Millisecond, g.driving.Unlock)
@@ -157,8 +159,8 @@ func TestSharedSumThroughSlotsNoticesADeadMember(t *testing.T) {
 	}
 }
 
-// A member that fills no further slot is named at the deadline, and one that closes ends the
-// sum at once.
+// If a member stops filling slots, the deadline names it. If a member closes,
+// the sum ends at once.
 func TestSharedSumThroughSlotsEndsInTime(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		t.Run(fmt.Sprint(closes), func(t *testing.T) {
@@ -176,7 +178,7 @@ func TestSharedSumThroughSlotsEndsInTime(t *testing.T) {
 			var wait *comm.WaitError
 			var peer *comm.PeerError
 			switch {
-			case closes && err != nil && (!errors.As(err, &peer) || peer.Peer != "trainer1"): // or it was over before
+			case closes && err != nil && (!errors.As(err, &peer) || peer.Peer != "trainer1"): // or the sum ended before
 				t.Errorf("a member that closed gave %v", err)
 			case !closes && (!errors.As(err, &wait) || len(wait.For) != 1 || wait.For[0] != "trainer1"):
 				t.Errorf("a member that fills no slot gave %v", err)
@@ -219,8 +221,8 @@ func TestSharedSumThroughSlotsRefusesLies(t *testing.T) {
 	}
 }
 
-// Whatever a member says of its slots while a sum runs, all sums end: right, wrong or with an
-// error.
+// Whatever a member writes into its slots during a sum, every sum ends: right,
+// wrong or with an error.
 func TestSharedSlotsOfALiar(t *testing.T) {
 	for range 5 {
 		groups := newGroups(t, 2, 300*time.Millisecond, linktest.Same(commtest.DenseSpec(0, 300_000)))

@@ -13,14 +13,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// bridge is a library that spans cards, each of which has one end of a group. Sums meet on it, and end at once
-// at an end that is aborted.
+// bridge is a fake library that spans several cards, with one end of a group on
+// each card. A sum waits on the bridge for all ends. If an end is aborted, its
+// sum ends at once.
 type bridge struct {
 	mu    sync.Mutex
 	moved sync.Cond
 	ends  int
-	met   map[int][][]float32 // by bucket: what members brought to the sum that is under way
-	sums  map[int]int         // by bucket: those that have ended
+	met   map[int][][]float32 // by bucket: the members' inputs to the current sum
+	sums  map[int]int         // by bucket: number of sums that have ended
 }
 
 func newBridge() *bridge {
@@ -29,12 +30,12 @@ func newBridge() *bridge {
 	return b
 }
 
-// move gives a store buckets on a card of its own.
+// move moves a store's buckets to a card of its own.
 func (b *bridge) move(i int, s *comm.Store) comm.Device {
 	return bridged{(&sharedtest.Card{}).Move(i, s).(*sharedtest.Card), b}
 }
 
-// bridged is a card that the bridge leads to.
+// bridged is a card that the bridge connects to others.
 type bridged struct {
 	*sharedtest.Card
 	bridge *bridge
@@ -72,7 +73,7 @@ func (e *bridgeEnd) Abort() {
 	e.bridge.moved.Broadcast()
 }
 
-// meet sums values over all members, whoever comes last.
+// meet sums values over all members; the last member to arrive does the work.
 func (e *bridgeEnd) meet(bucket int, values []float32, mean bool) error {
 	b := e.bridge
 	b.mu.Lock()
@@ -112,7 +113,8 @@ func (e *bridgeEnd) SumRows(bucket int, gradients []*tensor.Gradient, union []in
 	return e.meet(bucket, e.Total, mean)
 }
 
-// Members whose buckets lie on cards of their own sum them by what spans these.
+// Members with buckets on separate cards sum them through the library that
+// spans the cards.
 func TestGroupsAcrossDevices(t *testing.T) {
 	b := newBridge()
 	groups := newGroupsOn(t, 3, linktest.Patience, linktest.Same(sharedtest.LentSpecs...), b.move)
@@ -139,7 +141,8 @@ func TestGroupsAcrossDevices(t *testing.T) {
 	}
 }
 
-// A member that is gone, and one that is closed, end what their devices do for the group.
+// If a member is gone, or the group is closed, the group's work on the devices
+// ends.
 func TestGroupsAcrossDevicesAreAborted(t *testing.T) {
 	for name, end := range map[string]func(g *group){
 		"gone":   func(g *group) { _ = g.conns[0].Close() },
@@ -149,14 +152,14 @@ func TestGroupsAcrossDevicesAreAborted(t *testing.T) {
 			b := newBridge()
 			groups := newGroupsOn(t, 2, linktest.Patience, linktest.Same(sharedtest.LentSpecs...), b.move)
 			b.mu.Lock()
-			b.ends = 3 // nobody's sum ends
+			b.ends = 3 // one more than there are, so no sum ends
 			b.mu.Unlock()
 			var futures []*comm.Future
 			for _, g := range groups {
 				futures = append(futures, g.Average(0, g.own.stores[0].Lent[1]))
 			}
 			b.mu.Lock()
-			for len(b.met[1]) < len(groups) { // until both are on the bridge
+			for len(b.met[1]) < len(groups) { // wait until both are on the bridge
 				b.moved.Wait()
 			}
 			b.mu.Unlock()
@@ -170,7 +173,8 @@ func TestGroupsAcrossDevicesAreAborted(t *testing.T) {
 	}
 }
 
-// One member that lends nothing has all stage their buckets, and nothing spans them.
+// If one member lends nothing, all members stage their buckets and do not use
+// the library.
 func TestGroupsAcrossDevicesThatStage(t *testing.T) {
 	b := newBridge()
 	groups := newGroupsOn(t, 3, linktest.Patience, linktest.Same(sharedtest.LentSpecs...),
@@ -199,7 +203,7 @@ func TestGroupsAcrossDevicesThatStage(t *testing.T) {
 	}
 }
 
-// A device that cannot be spanned ends the set-up.
+// Set-up fails if a device cannot be spanned.
 func TestGroupsThatNothingSpans(t *testing.T) {
 	g := &group{}
 	g.Self = "trainer0"

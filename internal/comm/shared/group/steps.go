@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// start posts an operation. The first to come, a waiter or the group's goroutine, carries
-// it out.
+// start posts an operation. A waiter or the group's goroutine, whichever comes
+// first, carries it out.
 func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm.Future {
 	op, err := g.Begin(batch, b)
 	if err != nil {
@@ -44,10 +44,10 @@ func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm
 	return op.Future()
 }
 
-// post tells the others of an operation and queues it.
+// post announces an operation to the other members and queues it.
 func (g *group) post(s *step) {
 	g.Mu.Lock()
-	if err := g.Err(); err != nil { // failPending may have been here
+	if err := g.Err(); err != nil { // failPending may have run
 		g.End(&s.op.Operation, err, comm.Now())
 		g.Mu.Unlock()
 		return
@@ -70,7 +70,7 @@ func (m *member) line(number uint32) *layout.StepLine {
 	return &m.lines[number%uint32(len(m.lines))] // #nosec G115 -- a small count
 }
 
-// ring looks at the others' bells.
+// ring rings the bells of members that sleep.
 func (g *group) ring() {
 	for _, m := range g.members {
 		if m != g.own {
@@ -91,8 +91,9 @@ func (g *group) help() {
 	}
 }
 
-// drive carries out posted operations, in their order: up to and including last,
-// or all of them. If another goroutine drives already, it leaves the work to that one.
+// drive carries out posted operations in order, up to and including last, or
+// all if last is nil. If another goroutine is already driving, drive leaves the
+// work to that goroutine.
 func (g *group) drive(last *op.Reduction) {
 	for g.driving.TryLock() {
 		ended := g.carryOutUntil(last)
@@ -102,19 +103,20 @@ func (g *group) drive(last *op.Reduction) {
 			g.failPending()
 			return
 		case ended:
-			g.wakeHelper() // the rest, if there is any, is not this waiter's
+			g.wakeHelper() // other operations are not this waiter's work
 			return
 		}
 		if s, _ := g.due(nil); s == nil {
 			return
 		}
-		// Another goroutine posted an operation after the last look and before the lock was
-		// free, and left it to this driver.
+		// Another goroutine may have posted an operation after the last check
+		// but before the lock was released. That goroutine then relied on this
+		// driver.
 	}
 }
 
-// carryOutUntil carries out operations until last has ended, or none is left;
-// ended says that it was last. The caller holds driving.
+// carryOutUntil carries out operations until last has ended or none is left;
+// ended reports that last has ended. The caller holds driving.
 func (g *group) carryOutUntil(last *op.Reduction) (ended bool) {
 	for !g.Ended() {
 		s, ended := g.due(last)
@@ -133,8 +135,8 @@ func (g *group) carryOutUntil(last *op.Reduction) (ended bool) {
 	return false
 }
 
-// due is the operation to carry out next, or nil if there is none or last has
-// ended.
+// due returns the next operation to carry out, or nil if there is none or last
+// has ended.
 func (g *group) due(last *op.Reduction) (s *step, ended bool) {
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
@@ -154,7 +156,8 @@ func (g *group) wakeHelper() {
 	}
 }
 
-// carryOut does this member's part of an operation and waits for the others'.
+// carryOut does this member's part of an operation and waits for the others'
+// parts.
 func (g *group) carryOut(s *step) (err error) {
 	switch {
 	case g.isAcross():
@@ -185,7 +188,8 @@ func (g *group) carryOut(s *step) (err error) {
 	return err
 }
 
-// of is where a member's gradient lies in shared memory, once all agree on s.
+// of returns a member's bucket in shared memory. All members must have agreed
+// on s.
 func (s *step) of(m *member) *tensor.Bucket {
 	switch {
 	case m == s.group.own:
@@ -196,11 +200,12 @@ func (s *step) of(m *member) *tensor.Bucket {
 	return m.stores[m.place].Buckets[s.ordinal]
 }
 
-// values are those of a member's gradient, which is dense, once all agree on s.
+// values returns the values of a member's dense gradient. All members must have
+// agreed on s.
 func (s *step) values(m *member) []float32 { return s.of(m).Gradient.Values }
 
-// waitPosted waits until all members have posted s and checks that it is s that
-// they posted.
+// waitPosted waits until all members have posted s and checks that they posted
+// the same operation.
 func (g *group) waitPosted(s *step) error {
 	g.own.begun.Store(s.number + 1)
 	g.ring()
@@ -210,8 +215,8 @@ func (g *group) waitPosted(s *step) error {
 	return g.agree(s)
 }
 
-// meet waits until all members have begun s and checks that it is s that they
-// began.
+// meet waits until all members have begun s and checks that they began the same
+// operation.
 func (g *group) meet(s *step) error {
 	g.own.begun.Store(s.number + 1)
 	g.ring()
@@ -221,20 +226,21 @@ func (g *group) meet(s *step) error {
 	return g.agree(s)
 }
 
-// end notes that this member has ended s.
+// end announces that this member has ended s.
 func (g *group) end(s *step) {
 	g.own.ended.Store(s.number + 1)
 	g.ring()
 }
 
-// endTogether is end, and waits for the others.
+// endTogether announces that this member has ended s and waits until all
+// members have.
 func (g *group) endTogether(s *step) error {
 	g.end(s)
 	return g.await(s, allEnded)
 }
 
-// agree checks that every member posted the same operation as s, and notes where
-// its gradient is.
+// agree checks that every member posted the same operation as s, and records
+// where each member's gradient is.
 func (g *group) agree(s *step) error {
 	own := g.own.line(s.number)
 	for _, m := range g.members {
@@ -251,7 +257,7 @@ func (g *group) agree(s *step) error {
 	return nil
 }
 
-// checkPlace checks where a member says that its gradient is.
+// checkPlace checks the place that a member gives for its gradient.
 func (g *group) checkPlace(s *step, m *member) error {
 	switch {
 	case (m.place == layout.OnDevice) != (s.Place == layout.OnDevice):
@@ -271,7 +277,8 @@ func (g *group) checkPlace(s *step, m *member) error {
 	return nil
 }
 
-// describeLine names what a member has posted, which may be anything.
+// describeLine names the operation that a member has posted. The line may
+// contain anything.
 func describeLine(l *layout.StepLine) string {
 	if l.Kind < 0 || int(l.Kind) >= len(stepNames) {
 		return fmt.Sprintf("operation %d", l.Kind)

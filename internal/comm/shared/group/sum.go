@@ -10,11 +10,13 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// sumEagerly is an all-reduce in one step: each member shows a copy of its
-// gradient, waits for the T-1 others' and sums all T in the order of positions.
-// It reads (T+1)*S and writes 2*S bytes. Inputs alternate between two buffers, so
-// no member waits until all have read them: before a member reuses a buffer, all
-// have begun the operation in between.
+// sumEagerly is an all-reduce in one step. Each member publishes a copy of its
+// gradient, waits for the other T-1 copies and sums all T in the order of
+// positions. A member reads (T+1)*S and writes 2*S bytes.
+//
+// Inputs alternate between two buffers, so no member has to wait until all have
+// read its copy. Before a member reuses a buffer, all members have begun the
+// operation in between, and so have finished reading.
 func (g *group) sumEagerly(s *step) error {
 	out := s.op.Gradient.Values
 	bytes := 4 * len(out)
@@ -35,10 +37,12 @@ func (g *group) sumEagerly(s *step) error {
 	return nil
 }
 
-// sumSlices is an all-reduce in two steps, the reduce-scatter and all-gather of
-// a ring without the ring: once all have posted, each member sums its T-th of
-// every bucket, in the order of positions, and writes the sum to all; then it
-// waits until all have. It reads S and writes S bytes, T*S each over all members.
+// sumSlices is an all-reduce in two steps, like the reduce-scatter and
+// all-gather of a ring but without the ring. Once all have posted, each member
+// sums its T-th of all members' buckets, in the order of positions, and writes
+// the sum to all members. Then the member waits until all have done so. A
+// member reads S and writes S bytes; all members together read and write T*S
+// each.
 func (g *group) sumSlices(s *step) error {
 	shown := s.Place == layout.InProcess
 	if shown {
@@ -65,7 +69,8 @@ func (g *group) sumSlices(s *step) error {
 	return g.endTogether(s)
 }
 
-// sumParts makes all parts, which are of one length, their sum in the order of positions.
+// sumParts replaces all parts, which have equal length, by their sum in the
+// order of positions.
 func (g *group) sumParts(s *step) {
 	first, last := g.parts[0], g.parts[len(g.parts)-1]
 	between := g.parts[1 : len(g.parts)-1]
@@ -82,41 +87,43 @@ func (g *group) sumParts(s *step) {
 	}
 }
 
-// slice is the T-th of a dense bucket of n elements that the member at a position of size
-// sums, in whole pages.
+// slice is the range of a dense bucket of n elements that the member at
+// position sums: a T-th, in whole pages.
 func slice(n, size, position int) (from, to int) {
 	each := sliceElements(n, size)
 	return min(position*each, n), min((position+1)*each, n)
 }
 
-// sliceElements is the length of the first slice, which none exceeds.
+// sliceElements is the length of the first slice; no slice is longer.
 func sliceElements(n, size int) int {
 	return layout.RoundUp((n+size-1)/size, layout.PageBytes/4)
 }
 
-// isEager says that a dense bucket is summed in one step, from copies.
+// isEager reports whether a dense bucket is summed in one step, from copies.
 func isEager(b *tensor.BucketSpec) bool { return 4*b.Elements <= comm.EagerBytes }
 
-// factor is what sums are multiplied by.
+// factor is the factor that turns a sum into the result: 1, or 1/T for an
+// average on one host.
 func (s *step) factor() float32 {
-	if s.kind == stepAverage && !s.group.isAcross() { // whose relay divides
+	if s.kind == stepAverage && !s.group.isAcross() { // across hosts the relay divides
 		return 1 / float32(len(s.group.members))
 	}
 	return 1
 }
 
-// finish turns sums into what the operation is to give.
+// finish turns sums into the operation's result.
 func (s *step) finish(sums []float32) {
 	if factor := s.factor(); factor != 1 {
 		vec.Scale(factor, sums)
 	}
 }
 
-// sumRows is an all-reduce of rows in three steps. Every member merges all lists
-// of rows, sums a T-th of the union, row by row in the order of positions, into
-// memory of its own, waits for the others' and copies all of them into its
-// gradient. With U rows in the union and R in all gradients together, a member
-// reads R/T + U rows and writes U/T + U.
+// sumRows is an all-reduce of rows in three steps. First, every member merges
+// all lists of rows. Second, every member sums a T-th of the union, row by row
+// in the order of positions, into its own memory. Third, every member waits for
+// the others' parts and copies all of them into its gradient. With U rows in
+// the union and R rows in all gradients together, a member reads R/T + U rows
+// and writes U/T + U.
 func (g *group) sumRows(s *step) error {
 	if err := g.mergeParts(s); err != nil {
 		return err
@@ -125,12 +132,14 @@ func (g *group) sumRows(s *step) error {
 	return nil
 }
 
-// mergeParts is sumRows without its end.
+// mergeParts is sumRows without the final announcement that this member has
+// ended.
 func (g *group) mergeParts(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
-	// The others may still read this member's part of the last sum.
+	// The other members may still be reading this member's part of the last
+	// sum.
 	if err := g.await(s, allEndedBefore); err != nil {
 		return err
 	}
@@ -174,15 +183,16 @@ func (g *group) mergeRows(s *step) (err error) {
 		}
 		g.merger.Add(&part.Gradient)
 	}
-	// The room for each member's part of the sum is that of so many rows.
+	// The members' memory for parts of the sum has room for Capacity rows in
+	// total.
 	if g.union, err = g.merger.Union(g.unionRoom[:0:s.op.Spec.Capacity]); err != nil {
 		return fmt.Errorf("%s, %s: %w", g.Self, s.op, err)
 	}
 	return nil
 }
 
-// broadcast is one step: the others copy the root's gradient, S bytes read and
-// written each, and the root waits until all have.
+// broadcast is one step. The other members copy the root's gradient, reading
+// and writing S bytes each, and the root waits until all have done so.
 func (g *group) broadcast(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
@@ -195,8 +205,8 @@ func (g *group) broadcast(s *step) error {
 	return g.endTogether(s)
 }
 
-// Barrier implements Group. It takes one step and moves no data. The error is
-// that of AllReduce.
+// Barrier implements comm.Group. Barrier takes one step and moves no data.
+// Barrier has the errors of AllReduce.
 func (g *group) Barrier() error {
 	if g.Size() == 1 {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/op"
 )
 
-// condition is what a step waits for of every other member.
+// condition is the progress that a step waits for from every other member.
 type condition int
 
 const (
@@ -16,21 +16,21 @@ const (
 	allHalved
 	allEnded
 	allEndedBefore
-	allFilled // their slots of this turn
+	allFilled // the slots of this turn
 )
 
-// wait is the one wait of a group at a time: its driver's.
+// wait is the group's current wait. Only the driver waits, so there is one at a
+// time.
 type wait struct {
 	g      *group
 	what   condition
-	number uint32 // of the operation, or of the turn
+	number uint32 // number of the operation or turn
 }
 
 // Met implements shm.Condition: the wait is over, or the group has ended.
 func (w *wait) Met() bool { return w.g.Ended() || w.over() }
 
-// over says whether the wait has an end: all are there, but for those that have
-// left.
+// over reports whether every member has met the condition or left the group.
 func (w *wait) over() bool {
 	for _, m := range w.g.members {
 		if !w.reached(m) && !m.left.Load() {
@@ -59,7 +59,7 @@ func (w *wait) reached(m *member) bool {
 	return int32(at-(w.number+1)) >= 0 // #nosec G115 -- counters wrap
 }
 
-// await waits until every other member has come as far as what says.
+// await waits until every other member has met the condition.
 func (g *group) await(s *step, what condition) error {
 	w := &g.waits
 	w.what, w.number = what, s.number
@@ -83,7 +83,7 @@ func (g *group) await(s *step, what condition) error {
 	}
 	switch {
 	case g.Ended():
-		return g.Closed() // the cause is known already
+		return g.Closed() // the group already has its error
 	case !inTime && len(missing) > 0:
 		slices.Sort(missing)
 		return g.Late(s.describe(), missing...)

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// startAt makes the group number its operations and turns from start on, as if all before it
-// had ended.
+// startAt makes the group number its operations and turns from start on, as if
+// all earlier ones had ended.
 func (g *group) startAt(start uint32) {
 	g.posted, g.turn = start, start
 	for _, at := range []*layout.WordLine{g.own.begun, g.own.halved, g.own.ended, g.own.filled} {
@@ -25,7 +25,7 @@ func (g *group) startAt(start uint32) {
 	}
 }
 
-// The numbers of operations wrap at 2^32, whatever the count of members and buckets.
+// Operation numbers may wrap at 2^32, for any number of members and buckets.
 func TestSharedGroupNumbersWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size, count := rapid.IntRange(2, 4).Draw(t, "members"), rapid.IntRange(1, 9).Draw(t, "buckets")
@@ -33,7 +33,7 @@ func TestSharedGroupNumbersWrap(t *testing.T) {
 		for k := range count {
 			switch k % 3 {
 			case 0:
-				specs = append(specs, commtest.DenseSpec(k, 3)) // summed eagerly
+				specs = append(specs, commtest.DenseSpec(k, 3)) // small enough for eager sums
 			case 1:
 				specs = append(specs, commtest.SparseSpec(k, 9, 2, 9))
 			default:

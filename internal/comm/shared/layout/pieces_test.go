@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// Who sent as many pieces as there are slots, and sleeps, is rung for one of them.
+// If a trainer sleeps because all slots are in use, the server rings for at
+// least one of their pieces.
 func TestRingsWakeWhoHasNoFreeSlot(t *testing.T) {
 	for slots := FirstPieces; slots <= PieceSlots; slots++ {
 		for all := 1; all <= 5*PieceSlots; all++ {
@@ -31,7 +32,7 @@ func TestRingsWakeWhoHasNoFreeSlot(t *testing.T) {
 	}
 }
 
-// A trainer takes of what it is offered no more than it knows.
+// A trainer takes no more slots than it knows, however many a server offers.
 func TestSlotsAreAgreedOn(t *testing.T) {
 	for offered, want := range map[uint32]int{1: 2, 2: 2, 3: 3, 7: 7, 8: 8, 9: 8, 1 << 31: 8} {
 		t.Run(fmt.Sprint(offered), func(t *testing.T) {
@@ -53,7 +54,7 @@ func TestSlotsAreAgreedOn(t *testing.T) {
 	}
 }
 
-// An older side finds nothing where it looks for an offer.
+// An older side finds no offer in the field that it reads.
 func TestOlderSidesAreOfferedNoPieces(t *testing.T) {
 	var terms TermsLine
 	if at := unsafe.Offsetof(terms.TakesPieces); at != 16 || unsafe.Sizeof(terms) != LineBytes {

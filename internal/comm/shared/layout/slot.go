@@ -1,5 +1,5 @@
-// Package layout says what lies where in the segments of links through shared memory: slots
-// and counters, and stores.
+// Package layout defines the memory layout of segments for links through shared
+// memory: slots, counters and stores.
 package layout
 
 import (
@@ -10,30 +10,32 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// The memory of a link through shared memory. Each side has a control segment with its bell in
-// the first cache line; what follows are lines that one side fills and the other
-// reads, in turns. Payload and the plain fields of a line are written first, then
-// the sequence, atomically (release); a reader loads the sequence (acquire) and then
-// reads them. Go's atomics are sequentially consistent, which is what the bells need
-// as well: a sequence is stored before the bell is looked at.
+// The memory of a link through shared memory. Each side has a control segment
+// with its bell in the first cache line. Lines come next: one side writes a
+// line and the other side reads it, in turns. The writer stores the payload and
+// the plain fields of a line first and then the sequence, atomically (release).
+// A reader loads the sequence (acquire) and then reads the rest. Go's atomics
+// are sequentially consistent, as the bells require: a side stores a sequence
+// before it checks the bell.
 
-// PushLine is the slot of one trainer and bucket. The trainer owns it and the
-// gradient while Pushed == Answered, the server otherwise.
+// PushLine is the slot of one trainer and bucket. The trainer owns the slot and
+// the gradient while Pushed == Answered; otherwise the server owns them.
 type PushLine struct {
-	Pushed   atomic.Uint32 // counts pushes; set by the trainer
-	Answered atomic.Uint32 // follows it; set by the server
-	Place    int32         // of the gradient: InStore, InCopies or InPieces
-	Rows     int32         // of a sparse gradient, pushed or answered
+	Pushed   atomic.Uint32 // number of pushes; set by the trainer
+	Answered atomic.Uint32 // number of answers; set by the server
+	Place    int32         // place of the gradient: InStore, InCopies or InPieces
+	Rows     int32         // number of rows of a sparse gradient, in the push or the answer
 	Batch    int64
 	PushedNS int64
 	AnswerNS int64
-	Order    uint32 // of the push among all of the link, from 0
+	Order    uint32 // number of the push among all pushes of the link, from 0
 	_        [LineBytes - 44]byte
 }
 
-// Places of a gradient: the store, the copies of gradients from elsewhere, memory of its process
-// alone, which goes to a server in pieces and to the members of a group in chunks, or memory of a device
-// that its neighbours have imported.
+// Places of a gradient. InStore is the store. InCopies holds copies of
+// gradients from other memory. InProcess (in groups) and InPieces (in pushes to
+// a server) mean ordinary memory of the process; such gradients travel in
+// chunks or in pieces. OnDevice is device memory that peers have imported.
 const (
 	InStore int32 = iota
 	InCopies
@@ -42,17 +44,17 @@ const (
 	OnDevice
 )
 
-// Window is a rank's bucket as its neighbours find it: in the store, or in the copies while
-// its gradient is one from elsewhere, unless they are to find that where it is.
+// Window is a rank's bucket as its peers see it. Peers find the bucket's
+// gradient in the store, in the copies, or in imported device memory.
 type Window struct {
 	Stored, Copied *tensor.Bucket
-	Lent           *tensor.Bucket // nil unless neighbours have imported it
-	Place          int32          // of the gradient in flight
+	Lent           *tensor.Bucket // nil unless peers have imported it
+	Place          int32          // place of the gradient in flight
 
-	used bool // the pages of Copied are there
+	used bool // the pages of Copied are allocated
 }
 
-// Locate says where neighbours are to find g.
+// Locate sets Place to the place where peers will find g.
 func (w *Window) Locate(g *tensor.Gradient) {
 	switch {
 	case g.SameValues(&w.Stored.Gradient):
@@ -64,7 +66,8 @@ func (w *Window) Locate(g *tensor.Gradient) {
 	}
 }
 
-// Bucket is where they find it, unless that is in the process.
+// Bucket returns the bucket that peers find, unless the gradient is in the
+// process's own memory.
 func (w *Window) Bucket() *tensor.Bucket {
 	switch w.Place {
 	case InCopies:
@@ -75,8 +78,8 @@ func (w *Window) Bucket() *tensor.Bucket {
 	return w.Stored
 }
 
-// Show puts there what neighbours read of g: the rows, and all of a gradient from
-// elsewhere. Its first copy touches the pages, for which there may be no room.
+// Show publishes g: its rows and, in the copies, also its values. The first
+// copy allocates the pages, so Show first checks that there is enough memory.
 func (w *Window) Show(owner string, g *tensor.Gradient) error {
 	if w.Place == InCopies {
 		if !w.used {
@@ -93,7 +96,8 @@ func (w *Window) Show(owner string, g *tensor.Gradient) error {
 	return nil
 }
 
-// Fetch makes g what is there now; but for the copies its values are there already.
+// Fetch updates g to the current result. Fetch copies values only from the
+// copies; elsewhere the values are already in place.
 func (w *Window) Fetch(g *tensor.Gradient) error {
 	switch w.Place {
 	case InCopies:
@@ -106,11 +110,11 @@ func (w *Window) Fetch(g *tensor.Gradient) error {
 	return nil
 }
 
-// CallLine is the slot of a trainer at the server of a table. The trainer owns it, and
-// the memory of its lookups, while Posted == Answered.
+// CallLine is a trainer's slot at a table's server. The trainer owns the slot,
+// and the memory of its lookups, while Posted == Answered.
 type CallLine struct {
-	Posted   atomic.Uint32 // counts calls; set by the trainer
-	Answered atomic.Uint32 // follows it; set by the server
+	Posted   atomic.Uint32 // number of calls; set by the trainer
+	Answered atomic.Uint32 // number of answers; set by the server
 	Bags     int64
 	Indices  int64
 	Batch    int64
@@ -132,19 +136,20 @@ type StepLine struct {
 	_      [LineBytes - 32]byte
 }
 
-// WordLine is a counter in a cache line of its own, with a word that its writer sets once.
+// WordLine is a counter in its own cache line, with a second word, Mark, that
+// its writer sets once.
 type WordLine struct {
 	atomic.Uint32
 	Mark atomic.Uint32
 	_    [LineBytes - 8]byte
 }
 
-// LinesOf is the memory from byte at on as n lines of type T.
+// LinesOf interprets the memory from byte at on as n lines of type T.
 func LinesOf[T PushLine | PieceLine | TermsLine | CallLine | StepLine | WordLine](s *shm.Segment, at, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.Bytes()[at])), n)
 }
 
-// BellOf is the bell of a control segment.
+// BellOf returns the bell of a control segment.
 func BellOf(s *shm.Segment) shm.Bell { return shm.NewBell(s.Bytes()[:shm.BellSize]) }
 
 // PushControlBytes is the size of a trainer's control segment in bytes: the bell, the server's
@@ -153,15 +158,17 @@ func PushControlBytes(buckets int) int {
 	return RoundUp(shm.BellSize+LineBytes*(1+2*buckets), PageBytes)
 }
 
-// PushLines are the slots of a trainer's control segment, in the order of the specs.
+// PushLines returns the slots of a trainer's control segment, in the order of
+// the specs.
 func PushLines(control *shm.Segment, buckets int) []PushLine {
 	return LinesOf[PushLine](control, shm.BellSize+LineBytes, buckets)
 }
 
-// CallControlBytes is the size of a trainer's control segment for one table in bytes.
+// CallControlBytes is the size in bytes of a trainer's control segment for one
+// table.
 func CallControlBytes() int { return RoundUp(shm.BellSize+LineBytes, PageBytes) }
 
-// CallLineOf is the slot of such a control segment.
+// CallLineOf returns the slot in a trainer's control segment for one table.
 func CallLineOf(control *shm.Segment) *CallLine {
 	return &LinesOf[CallLine](control, shm.BellSize, 1)[0]
 }

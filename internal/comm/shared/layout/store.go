@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// NewStore makes a store in a segment; untouched, its pages come into
-// being at their first use.
+// NewStore makes a store in a segment. If touch is false, pages are allocated
+// at their first use.
 func NewStore(name string, specs []tensor.BucketSpec, touch bool) (*comm.Store, error) {
 	segment, err := shm.New(name, StoreBytes(specs), touch)
 	if err != nil {
@@ -19,24 +19,24 @@ func NewStore(name string, specs []tensor.BucketSpec, touch bool) (*comm.Store, 
 	return ViewStore(segment, specs), nil
 }
 
-// Reserve reports that a bucket of a store whose pages come into being at their
-// first use does not fit into the memory there is.
+// Reserve returns an error if a bucket does not fit into the available memory.
+// Use it for a store whose pages are allocated at their first use.
 func Reserve(owner string, spec *tensor.BucketSpec) error {
 	_, bytes := bucketBytes(spec)
 	return shm.Reserve(fmt.Sprintf("the copies of bucket %d of %s", spec.Index, owner), int64(bytes))
 }
 
-// In a segment each bucket starts on a page of its own: the rows that are shown
-// (capacity x 4 bytes) and then, from the next cache line on, values.
+// In a segment each bucket starts on a new page. The published rows (capacity x
+// 4 bytes) come first; the values start on the next cache line.
 const (
 	PageBytes = 4096
 	LineBytes = 64
 )
 
-// RoundUp is the least multiple of to that is not below n.
+// RoundUp rounds n up to a multiple of to.
 func RoundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// bucketBytes is the space of one bucket; values start at byte from.
+// bucketBytes is the size of one bucket; its values start at byte from.
 func bucketBytes(spec *tensor.BucketSpec) (from, size int) {
 	values := spec.Elements
 	if spec.Sparse {
@@ -45,7 +45,8 @@ func bucketBytes(spec *tensor.BucketSpec) (from, size int) {
 	return from, RoundUp(from+4*values, PageBytes)
 }
 
-// StoreBytes is the size of a store of specs in bytes, at least a page.
+// StoreBytes is the size in bytes of a store with these specs, at least one
+// page.
 func StoreBytes(specs []tensor.BucketSpec) int {
 	size := 0
 	for i := range specs {
@@ -55,7 +56,7 @@ func StoreBytes(specs []tensor.BucketSpec) int {
 	return max(size, PageBytes)
 }
 
-// ViewStore lays buckets over a segment of StoreBytes(specs) bytes.
+// ViewStore interprets a segment of StoreBytes(specs) bytes as a store.
 func ViewStore(segment *shm.Segment, specs []tensor.BucketSpec) *comm.Store {
 	s := &comm.Store{Segment: segment}
 	rest := segment.Bytes()
@@ -67,8 +68,8 @@ func ViewStore(segment *shm.Segment, specs []tensor.BucketSpec) *comm.Store {
 	return s
 }
 
-// viewBucket is the bucket whose shown rows start at at[0] and whose values start at
-// at[from].
+// viewBucket is the bucket whose published rows start at at[0] and whose values
+// start at at[from].
 func viewBucket(at []byte, spec tensor.BucketSpec, from int) *tensor.Bucket {
 	b := &tensor.Bucket{BucketSpec: spec}
 	if !spec.Sparse {
@@ -84,9 +85,9 @@ func viewBucket(at []byte, spec tensor.BucketSpec, from int) *tensor.Bucket {
 	return b
 }
 
-// SendStore passes s to the peer, which calls ReceiveStore. The memory of the values is the
-// same; rows of a sparse gradient each side has for itself, and hands them over by
-// ShowRows and TakeRows.
+// SendStore passes s to the peer, which calls ReceiveStore. Both sides share
+// the memory of the values. Each side has its own rows of a sparse gradient and
+// passes them on by ShowRows and TakeRows.
 func SendStore(conn *wire.Conn, s *comm.Store) error {
 	if s.Segment == nil {
 		return fmt.Errorf("%s cannot pass its buckets to %s: they are not in shared memory", conn.Self(), conn.Peer())
@@ -94,7 +95,7 @@ func SendStore(conn *wire.Conn, s *comm.Store) error {
 	return conn.SendSegments(s.Segment)
 }
 
-// ReceiveStore maps the peer's store of these specs.
+// ReceiveStore maps the peer's store, which has these specs.
 func ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec, prefault bool) (*comm.Store, error) {
 	all, err := conn.ReceiveSegments(false, wire.WantedSegment{Size: StoreBytes(specs), Prefault: prefault})
 	if err != nil {
@@ -103,7 +104,7 @@ func ReceiveStore(conn *wire.Conn, specs []tensor.BucketSpec, prefault bool) (*c
 	return ViewStore(all[0], specs), nil
 }
 
-// NewLookupStore makes a store in a segment, all of which it touches.
+// NewLookupStore makes a lookup store in a segment and touches all its pages.
 func NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {
 	if err := spec.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", owner, err)
@@ -115,14 +116,14 @@ func NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, erro
 	return ViewLookups(owner, segment, spec), nil
 }
 
-// In a segment lie values, gradients, offsets and indices, each from a page of its
-// own on.
+// A segment holds values, gradients, offsets and indices; each starts on a new
+// page.
 func lookupSizes(s *comm.LookupSpec) [4]int {
 	values := RoundUp(4*s.Bags*s.Columns(), PageBytes)
 	return [4]int{values, values, RoundUp(8*(s.Bags+1), PageBytes), RoundUp(8*s.Indices, PageBytes)}
 }
 
-// LookupBytes is the size of such a segment in bytes.
+// LookupBytes is the size in bytes of a segment for lookups.
 func LookupBytes(s *comm.LookupSpec) (bytes int) {
 	for _, size := range lookupSizes(s) {
 		bytes += size
@@ -130,8 +131,8 @@ func LookupBytes(s *comm.LookupSpec) (bytes int) {
 	return bytes
 }
 
-// ViewLookups lays a store over a segment of LookupBytes(&spec) bytes, whose bags may
-// be asked already.
+// ViewLookups interprets a segment of LookupBytes(&spec) bytes as a lookup
+// store. The segment may already hold bags.
 func ViewLookups(owner string, segment *shm.Segment, spec comm.LookupSpec) *comm.LookupStore {
 	sizes, values := lookupSizes(&spec), spec.Bags*spec.Columns()
 	rest := segment.Bytes()

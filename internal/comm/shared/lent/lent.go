@@ -1,4 +1,4 @@
-// Package lent has what both sides of a link do about buckets that one of them lends in the memory of a device.
+// Package lent handles buckets that one side of a link lends in device memory.
 package lent
 
 import (
@@ -12,22 +12,26 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// End is an end of a link whose buckets may lie in the memory of a device. The sides settle at set-up
-// whether they do: who lends says so in its segment, who borrows in answer; then they exchange offers
-// Over the connection. A side that knows nothing of this leaves its word 0, and nothing is exchanged.
-// In the end who has borrowed says that it has returned what it had, and the owner waits for that word:
-// memory must not be freed while another process has it open.
+// End is one end of a link whose buckets may lie in device memory. The sides
+// decide during set-up. The lender sets a word in its segment, and a borrowing
+// server answers with another word. Then they exchange offers over the
+// connection. An older side leaves its word 0, and nothing is exchanged.
+//
+// At the end the borrower announces that it has returned the memory, and the
+// owner waits for that announcement: memory must not be freed while another
+// process has it open.
 type End struct {
 	Device  comm.DeviceEnd   // nil unless this side can share
-	Spans   comm.SpanningEnd // Device, in a group across devices; nil elsewhere
-	Library string           // what spans them
-	Staged  string           // why values are not left on the device; "" if they are
+	Spans   comm.SpanningEnd // Device in a group across devices; otherwise nil
+	Library string           // library that spans the devices
+	Staged  string           // why values leave the device; "" if they stay there
 
-	mu   sync.Mutex // guards gone, and the segments while they are looked at
+	mu   sync.Mutex // guards gone, and the segments while Look's f uses them
 	gone bool       // the segments may be unmapped
 }
 
-// Join makes the end, if there is a device, which lends buckets or is a server's.
+// Join makes this side's end on the device, if device is not nil. buckets are
+// the lent buckets; a server lends none.
 func (l *End) Join(device comm.Device, specs []tensor.BucketSpec, buckets []*tensor.Bucket) {
 	if device == nil {
 		l.Staged = "its own memory is not shared"
@@ -39,21 +43,21 @@ func (l *End) Join(device comm.Device, specs []tensor.BucketSpec, buckets []*ten
 	}
 }
 
-// Show says in a word of the own segment that buckets are lent.
+// Show announces, in a word of this side's segment, that it lends buckets.
 func (l *End) Show(lends *atomic.Uint32) {
 	if l.Device != nil {
 		lends.Store(1)
 	}
 }
 
-// Refuse notes why values are not left on the device, unless that is known already.
+// Refuse records why values leave the device, unless a reason is known already.
 func (l *End) Refuse(format string, values ...any) {
 	if l.Staged == "" {
 		l.Staged = fmt.Sprintf(format, values...)
 	}
 }
 
-// Close ends the use of what was imported. Closing again does nothing.
+// Close ends the use of imported memory. Closing again does nothing.
 func (l *End) Close() error {
 	if l.Device == nil {
 		return nil
@@ -61,21 +65,22 @@ func (l *End) Close() error {
 	return l.Device.Close()
 }
 
-// Abort ends what the devices of a group that has failed still do for it.
+// Abort ends a failed group's work on the devices.
 func (l *End) Abort() {
 	if l.Spans != nil {
 		l.Spans.Abort()
 	}
 }
 
-// Over says that the link's segments go.
+// Over announces that the link's segments are about to be unmapped.
 func (l *End) Over() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gone = true
 }
 
-// Look calls f, which reads or writes words of segments, unless they are gone.
+// Look calls f, which may read or write words of segments. Look returns false,
+// without calling f, if the segments may be unmapped already.
 func (l *End) Look(f func()) (there bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,11 +90,12 @@ func (l *End) Look(f func()) (there bool) {
 	return !l.gone
 }
 
-// returnGrace is how long the end of a broken link waits for peers, which may be dead, to return memory.
+// returnGrace is the maximum wait for peers of a broken link to return memory,
+// since they may be dead.
 const returnGrace = 200 * time.Millisecond
 
-// AwaitReturn waits until missing names nobody who has this rank's memory open. Whoever is gone has it
-// no more.
+// AwaitReturn waits until no peer has this rank's memory open. missing lists
+// the peers that do. A peer that is gone has closed the memory.
 func (l *End) AwaitReturn(self string, timeout time.Duration, ended func() bool, missing func() []string) error {
 	start := time.Now()
 	for {
@@ -109,10 +115,11 @@ func (l *End) AwaitReturn(self string, timeout time.Duration, ended func() bool,
 	}
 }
 
-// offered bounds an offer in bytes: handles of memory and marks of each bucket, as text.
+// offered is the maximum size of an offer in bytes: handles of memory and marks
+// for each bucket, as text.
 func offered(buckets int) uint64 { return 4096 + 1024*uint64(buckets) } // #nosec G115 -- a count
 
-// SendOffer sends an offer, or why there is none.
+// SendOffer sends an offer, or the reason why there is none.
 func SendOffer(conn *wire.Conn, offer []byte, why string) error {
 	h := wire.Header{Op: wire.OpOffer}
 	if why != "" {
@@ -121,7 +128,7 @@ func SendOffer(conn *wire.Conn, offer []byte, why string) error {
 	return conn.Send(&h, offer)
 }
 
-// ReceiveOffer receives what the peer sends by SendOffer, for so many buckets.
+// ReceiveOffer receives the peer's SendOffer, for this many buckets.
 func ReceiveOffer(conn *wire.Conn, buckets int) (offer []byte, why string, err error) {
 	var h wire.Header
 	if err := conn.ReadHeader(&h); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// arrival is the slot of a trainer and bucket as the port sees it.
+// arrival is one trainer's slot for one bucket, as the port sees it.
 type arrival struct {
 	comm.Arrival
 	port   *port
@@ -18,19 +18,19 @@ type arrival struct {
 	line   *layout.PushLine
 	bell   shm.Bell
 	places [2]*tensor.Bucket // the trainer's bucket in each place
-	lent   *tensor.Bucket    // and in the memory of a device; nil where it cannot be there
-	bucket *tensor.Bucket    // the one that was pushed
-	seen   uint32            // the last push that was handed over
-	pieces *pieces           // nil where pushes never come in pieces
-	chunks []*chunk          // nil where pushes are handed over whole
+	lent   *tensor.Bucket    // the bucket in device memory; nil if it cannot be there
+	bucket *tensor.Bucket    // the bucket of the current push
+	seen   uint32            // sequence of the last push that was handed over
+	pieces *pieces           // nil if pushes never come in pieces
+	chunks []*chunk          // nil if pushes are handed over whole
 	state  atomic.Int32
 }
 
 // States of an arrival.
 const (
-	answered  int32 = iota // or never pushed
+	answered  int32 = iota // also: never pushed
 	pending                // handed over
-	answering              // the answer is being written
+	answering              // an answer is being written
 )
 
 // filled implements slots.
@@ -45,7 +45,7 @@ func (p *port) filled() bool {
 	return false
 }
 
-// dispatch hands over every push that is there.
+// dispatch hands over all pushes that have arrived.
 func (p *port) dispatch(handle func(*comm.Arrival) error) (pushes int, err error) {
 	for i, t := range p.trainers {
 		n, err := p.dispatchFrom(i, t, handle)
@@ -57,10 +57,10 @@ func (p *port) dispatch(handle func(*comm.Arrival) error) (pushes int, err error
 	return pushes, nil
 }
 
-// dispatchFrom hands over a trainer's pushes in the order in which it made them. It
-// looks at the slots round and round, until it has found nothing in one round. A
-// push that it sees before an earlier one makes it look once more: the earlier one
-// is there by then.
+// dispatchFrom hands over a trainer's pushes in the order in which the trainer
+// made them. dispatchFrom checks the slots in turn until a whole round finds
+// nothing new. If it sees a push before an earlier one, it checks all slots
+// once more; by then the earlier push has arrived.
 func (p *port) dispatchFrom(i int, t *trainer, handle func(*comm.Arrival) error) (pushes int, err error) {
 	looks := len(t.slots)
 	for early := false; looks > 0; looks-- {
@@ -91,8 +91,8 @@ func (p *port) dispatchFrom(i int, t *trainer, handle func(*comm.Arrival) error)
 	return pushes, nil
 }
 
-// another says whether a trainer other than i has a push in its k-th slot that was
-// not handed over.
+// another reports whether a trainer other than i has a push in its k-th slot
+// that was not handed over.
 func (p *port) another(i, k int) bool {
 	for j, t := range p.trainers {
 		if j != i && len(t.slots) > 0 && t.slots[k].line.Pushed.Load() != t.slots[k].seen {
@@ -102,7 +102,8 @@ func (p *port) another(i, k int) bool {
 	return false
 }
 
-// validate checks what a trainer says of its push before anything relies on it.
+// validate checks a trainer's data on its push before any code relies on the
+// data.
 func (a *arrival) validate(pushed uint32) error {
 	p, line := a.port, a.line
 	if pushed != a.seen+1 || a.state.Load() != answered {
@@ -142,12 +143,12 @@ func (a *arrival) validate(pushed uint32) error {
 	return nil
 }
 
-// from names the trainer.
+// from returns the trainer's name.
 func (a *arrival) from() string { return a.port.Conns[a.Trainer].Peer() }
 
-// answer is the arrival's Answer. In place it is two stores and a look at the
-// trainer's bell, with the rows of a sparse gradient before them; anything else is
-// copied into the trainer's memory.
+// answer implements Arrival.Answer. An answer in place takes two stores and a
+// check of the trainer's bell; before them, answer writes the rows of a sparse
+// gradient. Any other answer is copied into the trainer's memory.
 func (a *arrival) answer(g *tensor.Gradient) error {
 	p := a.port
 	if p.Ended() {
@@ -168,16 +169,17 @@ func (a *arrival) answer(g *tensor.Gradient) error {
 	return nil
 }
 
-// tell tells the trainer that its answer is there.
+// tell notifies the trainer of its answer.
 func (a *arrival) tell() {
 	a.line.AnswerNS = comm.Now()
 	seen := a.seen
-	a.state.Store(answered) // nothing of a is touched after it
+	a.state.Store(answered) // no code touches a after this
 	a.line.Answered.Store(seen)
 	a.bell.Ring()
 }
 
-// give makes g what the trainer finds, unless it is that already.
+// give copies g to the place where the trainer reads its answer, unless g
+// already lies there.
 func (a *arrival) give(g *tensor.Gradient) error {
 	switch {
 	case a.Pieces != nil:
@@ -189,7 +191,7 @@ func (a *arrival) give(g *tensor.Gradient) error {
 	}
 }
 
-// refused is the error of an answer on a port that has ended.
+// refused returns the error for an answer on a port that has ended.
 func (a *arrival) refused() error {
 	p := a.port
 	if err := p.Err(); err != nil {

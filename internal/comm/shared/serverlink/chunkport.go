@@ -8,15 +8,16 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// chunk is a chunk of a slot's dense push, where other trainers' pushes come chunk by chunk: all of
-// it is there at once, and is answered when all of its chunks are.
+// chunk is a chunk of a dense push through shared memory. The port hands these
+// pushes over in chunks if it does so for pushes from other hosts. All chunks
+// arrive at once, and the push is answered when all of its chunks are.
 type chunk struct {
 	comm.Arrival
 	of         *arrival
-	spec       tensor.BucketSpec  // of so many elements
-	places     [2]tensor.Gradient // it in each place of the bucket
+	spec       tensor.BucketSpec  // the bucket's spec with the chunk's number of elements
+	places     [2]tensor.Gradient // the chunk in each place of the bucket
 	pending    atomic.Bool        // handed over and not yet answered
-	unanswered *atomic.Int32      // of all chunks
+	unanswered *atomic.Int32      // number of unanswered chunks of the push
 }
 
 func newChunks(a *arrival) []*chunk {
@@ -37,7 +38,7 @@ func newChunks(a *arrival) []*chunk {
 	return chunks
 }
 
-// handOver calls handle with a push that is valid, or with each of its chunks.
+// handOver calls handle with a valid push, or with each of its chunks.
 func (a *arrival) handOver(handle func(*comm.Arrival) error) error {
 	if a.chunks == nil {
 		return handle(&a.Arrival)
@@ -48,7 +49,7 @@ func (a *arrival) handOver(handle func(*comm.Arrival) error) error {
 	}
 	a.chunks[0].unanswered.Store(int32(len(a.chunks))) // #nosec G115 -- far fewer than 2^31
 	batch, atNS, more := a.Batch, a.AtNS, a.More
-	for _, c := range a.chunks { // of the last one the answer may be followed by the next push
+	for _, c := range a.chunks { // after the last chunk's answer, the next push may come
 		c.Batch, c.AtNS, c.More, c.Gradient = batch, atNS, more, &c.places[place]
 		c.pending.Store(true)
 		if err := handle(&c.Arrival); err != nil {
@@ -58,7 +59,8 @@ func (a *arrival) handOver(handle func(*comm.Arrival) error) error {
 	return nil
 }
 
-// answer is the chunk's Answer: that of the push, in place unless it is copied there.
+// answer implements Arrival.Answer for a chunk. answer copies g unless g
+// already lies in the chunk.
 func (c *chunk) answer(g *tensor.Gradient) error {
 	a, p := c.of, c.of.port
 	if p.Ended() {

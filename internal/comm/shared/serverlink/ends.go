@@ -13,48 +13,52 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// reaper is a link whose server leaves answers in its segment.
+// reaper is a link that finds its server's answers in its segment.
 type reaper interface {
-	// reap ends what the server has answered, with or without a waiter.
+	// reap completes all operations that the server has answered, with or
+	// without a waiter.
 	reap()
 }
 
-// negotiator is a link whose sides settle more than segments before it works.
+// negotiator is a link whose sides negotiate terms, beyond exchanging segments,
+// before the link works.
 type negotiator interface {
 	// show writes the trainer's terms into the control segment, for the server.
 	show()
-	// agree settles the rest, once each side has the other's segments.
+	// agree completes the negotiation, once each side has the other's segments.
 	agree() error
 }
 
-// carrier moves gradients of a link on goroutines of its own.
+// carrier moves a link's gradients on its own goroutines.
 type carrier interface {
-	// settle waits, once the link has ended, until no goroutine touches a gradient.
+	// settle waits until no goroutine touches a gradient. The link must have
+	// ended.
 	settle()
-	// stop ends the goroutines, once the link has ended.
+	// stop ends the goroutines. The link must have ended.
 	stop()
 }
 
-// client is a trainer's end of a link through shared memory to a server, whatever
-// the link carries. Each side sleeps at a bell of its own; the connection only tells of
-// the other's end.
+// client is a trainer's end of a link to a server through shared memory, for
+// buckets or lookups. Each side sleeps at its own bell; the connection only
+// reports the end of the other side.
 type client struct {
 	*op.Life
 	link     reaper
-	terms    negotiator // nil where the sides settle nothing else
-	carrier  carrier    // nil where only callers touch gradients
+	terms    negotiator // nil if there is nothing to negotiate
+	carrier  carrier    // nil if only callers touch gradients
 	conn     *wire.Conn
 	control  *shm.Segment
-	copies   *comm.Store  // of what lies outside the store; nil where nothing can
-	doorbell *shm.Segment // of the server
-	bell     shm.Bell     // where this side sleeps
+	copies   *comm.Store  // for gradients outside the store; nil if there are none
+	doorbell *shm.Segment // the server's segment
+	bell     shm.Bell     // the bell at which this side sleeps
 	server   shm.Bell
 	watched  chan struct{} // closed after the last read of conn
 	closing  sync.Once
 }
 
-// open makes the control segment of this many bytes, and exchanges it, with what else the server is
-// to map, for the server's doorbell.
+// open makes a control segment of this size in bytes. open sends the control
+// segment and the segments in others to the server, and receives the server's
+// doorbell.
 func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 	if err := c.conn.Bound(c.Timeout); err != nil {
 		return err
@@ -85,7 +89,7 @@ func (c *client) open(controlSize int, others ...*shm.Segment) (err error) {
 
 var errServerClosed = errors.New("it closed the link")
 
-// start has the end of the connection end the link.
+// start ends the link when the connection ends.
 func (c *client) start() {
 	c.watched = make(chan struct{})
 	go func() {
@@ -98,8 +102,9 @@ func (c *client) start() {
 	}()
 }
 
-// await waits for the answer to o, unless another waiter has seen it. It calls reap whenever the condition is
-// met: some or all of the answer is there, or the link has ended.
+// await waits for the answer to o, unless another waiter has already seen it.
+// await calls reap whenever the condition is met: a part or all of the answer
+// has arrived, or the link has ended.
 func (c *client) await(o *op.Operation, until shm.Condition) {
 	for deadline, pending := c.Due(o); pending && !c.Ended(); {
 		inTime := c.bell.Wait(until, deadline)
@@ -111,12 +116,12 @@ func (c *client) await(o *op.Operation, until shm.Condition) {
 			c.abort(c.Late(c.Awaits+o.String(), c.conn.Peer()))
 			return
 		}
-		deadline = next // others may have seen the answer, and started o again
+		deadline = next // others may have seen the answer and started o again
 	}
 }
 
-// abort fails the link and its pending operations. Its memory stays mapped: a server that
-// is only slow may still write an answer.
+// abort fails the link and its pending operations. The link's memory stays
+// mapped, because a slow server may still write an answer.
 func (c *client) abort(err error) {
 	c.link.reap()
 	if c.Fail(err) {
@@ -133,7 +138,7 @@ func (c *client) finish() {
 	c.Finish()
 }
 
-// Close ends the link and waits for what runs on it. Closing again does nothing.
+// Close ends the link and waits for its goroutines. Closing again does nothing.
 func (c *client) Close() error {
 	c.closing.Do(func() {
 		c.link.reap()
@@ -151,7 +156,7 @@ func (c *client) Close() error {
 	return nil
 }
 
-// unmap gives the memory back; it must be out of use.
+// unmap frees the memory, which nothing may use any more.
 func (c *client) unmap() {
 	for _, s := range []*shm.Segment{c.control, c.doorbell} {
 		if s != nil {
@@ -165,31 +170,32 @@ func (c *client) unmap() {
 
 // slots is a server's view of its trainers' segments.
 type slots interface {
-	// admit takes the segments of a trainer, and settles the server's other terms before it
-	// shows its doorbell.
+	// admit receives a trainer's segments and decides the server's terms. The
+	// trainer gets the server's doorbell afterwards.
 	admit(trainer int, conn *wire.Conn) error
-	// agree settles the rest, once the trainer has the doorbell.
+	// agree completes the negotiation, once the trainer has the doorbell.
 	agree(trainer int, conn *wire.Conn) error
-	// filled says whether there is anything to dispatch.
+	// filled reports whether there is anything to dispatch.
 	filled() bool
 }
 
 // server is a server's side of its links through shared memory. One goroutine
-// waits at the server's bell, looks at all slots when it rings and dispatches what is
-// there. The connections only tell of the trainers' ends.
+// waits at the server's bell, checks all slots when the bell rings, and
+// dispatches new arrivals. The connections only report the ends of the
+// trainers.
 type server struct {
 	op.Port
 	slots    slots
-	awaits   string       // what comes over the links, e.g. "a push"
-	doorbell *shm.Segment // with the bell
+	awaits   string       // what the server waits for, e.g. "a push"
+	doorbell *shm.Segment // segment with the bell
 	bell     shm.Bell
-	left     []atomic.Bool // the trainers that have closed their link in order
+	left     []atomic.Bool // trainers that have closed their link in order
 
 	watchers sync.WaitGroup
 }
 
-// open exchanges segments with all trainers that it has connections to. After an error the caller gives back
-// what admit took and the doorbell.
+// open exchanges segments with all trainers that have a connection. After an
+// error the caller must free the doorbell and the segments that admit received.
 func (s *server) open() (err error) {
 	s.left = make([]atomic.Bool, len(s.Conns))
 	for i, conn := range s.Conns {
@@ -236,12 +242,14 @@ func (s *server) admitAll() error {
 	return nil
 }
 
-// work is a shm.Condition: a slot is filled, or the server need not wait for one any more.
+// work is a shm.Condition: a slot is filled, or the server need not wait any
+// more.
 type work struct{ s *server }
 
 func (w work) Met() bool { return w.s.Ended() || w.s.slots.filled() || w.s.allLeft() }
 
-// serve calls dispatch, which says how much it found, whenever some is there.
+// serve calls dispatch whenever there are arrivals. dispatch returns the number
+// that it found.
 func (s *server) serve(dispatch func() (int, error)) error {
 	return s.Run(func() {
 		for s.bell.Wait(work{s}, time.Time{}) && !s.Ended() {
@@ -276,9 +284,10 @@ func (s *server) watch(i int, conn *wire.Conn) {
 	s.bell.Shake()
 }
 
-// shut ends all links and waits for serve. It says whether the memory may be given
-// back: once, and only if all trainers had left. Otherwise it stays mapped until the
-// process ends, for a plugin may still work in it.
+// shut ends all links and waits for serve. shut returns true if the caller may
+// free the memory: only on the first call, and only if all trainers had left.
+// Otherwise the memory stays mapped until the process ends, because a plugin
+// may still use it.
 func (s *server) shut() (unused bool) {
 	first, _ := s.Shut()
 	s.watchers.Wait()

@@ -66,7 +66,7 @@ func TestSharedPortNoticesADeadTrainer(t *testing.T) {
 	}
 }
 
-// What a trainer writes into its slot is checked before anything relies on it.
+// The port checks all data in a trainer's slot before it relies on them.
 func TestSharedPortRefusesLies(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 4)
 	for want, lie := range map[string]func(h *star, l *layout.PushLine){
@@ -130,7 +130,8 @@ func TestSharedStoresMustAgree(t *testing.T) {
 	}
 }
 
-// What is pending when an end is closed fails, and the other side is told.
+// If either end closes its link, pending pushes fail and the other end is
+// notified.
 func TestSharedCloseWhilePending(t *testing.T) {
 	h := newStar(t, 2, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience,
 		func(*comm.Arrival) error { return nil })
@@ -149,8 +150,8 @@ func TestSharedCloseWhilePending(t *testing.T) {
 	}
 }
 
-// A segment that its owner could shrink under the server, or that is smaller than
-// it says, is refused with the name of who sent it.
+// The port refuses a segment that its owner could shrink, or that is smaller
+// than agreed, and names the sender.
 func TestSharedPortRefusesSegments(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 8)}
 	size := layout.PushControlBytes(len(specs))
@@ -174,7 +175,7 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, c.seals)
 		commtest.Must(t, err)
 		nc, _ := near.Hijack()
-		commtest.Must(t, shm.SendFDs(nc.(*net.UnixConn), make([]byte, 8), fd)) // the note is its size
+		commtest.Must(t, shm.SendFDs(nc.(*net.UnixConn), make([]byte, 8), fd)) // the segment's size goes with it
 		commtest.Must(t, unix.Close(fd))
 		err = <-failed
 		if err == nil || !strings.Contains(err.Error(), "server9 refuses the segment from trainer0") ||
@@ -184,7 +185,7 @@ func TestSharedPortRefusesSegments(t *testing.T) {
 	}
 }
 
-// What a server writes as its answer is checked like a push.
+// The link checks a server's answer like the port checks a push.
 func TestSharedLinkRefusesLies(t *testing.T) {
 	for want, lie := range map[string]func(line *layout.PushLine, b *tensor.Bucket){
 		"does not fit a capacity of 4 rows": func(line *layout.PushLine, _ *tensor.Bucket) {

@@ -10,8 +10,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// A trainer flips its rows while the server works on its push, and the server those of
-// its answer afterwards.
+// A trainer changes its rows while the server works on its push. After the
+// answer, the server changes the answer's rows. Neither side sees the other's
+// change, since each copied and checked the rows.
 func TestSharedRowsStayAsTheyWereChecked(t *testing.T) {
 	spec := commtest.SparseSpec(0, 10, 2, 4)
 	for name, copied := range map[string]bool{"in place": false, "copied": true} {

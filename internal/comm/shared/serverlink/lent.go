@@ -11,10 +11,12 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// show implements negotiator: the link says whether it lends its buckets on a device.
+// show implements negotiator. show announces whether the link lends its buckets
+// on a device.
 func (l *link) show() { l.lent.Show(&layout.PushTerms(l.client.control).Lends) }
 
-// agree implements negotiator: it offers the trainer's buckets to the server, and imports what that offers.
+// agree implements negotiator. agree offers the trainer's buckets to the server
+// and imports the server's offer.
 func (l *link) agree() error {
 	conn, end := l.client.conn, &l.lent
 	if end.Device == nil {
@@ -58,7 +60,8 @@ func (l *link) Release(timeout time.Duration) error {
 	}))
 }
 
-// takesLent answers a trainer that lends its buckets.
+// takesLent decides whether the port imports a trainer's lent buckets, and
+// tells the trainer.
 func (p *port) takesLent(t *trainer) {
 	terms := layout.PushTerms(t.control)
 	switch {
@@ -71,7 +74,7 @@ func (p *port) takesLent(t *trainer) {
 	}
 }
 
-// agree implements slots: the port imports the buckets that a trainer lends.
+// agree implements slots. The port imports the buckets that a trainer lends.
 func (p *port) agree(i int, conn *wire.Conn) error {
 	t := p.trainers[i]
 	if layout.PushTerms(t.control).Borrows.Load() == 0 || t.lent.Staged != "" {
@@ -108,7 +111,8 @@ func (p *port) Staged(trainer int) string { return p.trainers[trainer].lent.Stag
 // Library implements comm.DeviceLink.
 func (*port) Library() string { return "" }
 
-// Release implements comm.DeviceLink: a server lends nothing, so it does not wait.
+// Release implements comm.DeviceLink. A server lends nothing, so Release does
+// not wait.
 func (p *port) Release(time.Duration) (err error) {
 	for _, t := range p.trainers {
 		err = errors.Join(err, t.lent.Close())

@@ -13,12 +13,12 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// What trainers leave on the device their server finds there, marked before it hears of it, and answers in
-// place.
+// The server finds lent buckets on the device and answers them in place. A
+// bucket's mark is set before the server learns of the push.
 func TestPushesOfLentBuckets(t *testing.T) {
 	c := &sharedtest.Card{}
 	averager := linktest.NewAverager(3, sharedtest.LentSpecs)
-	var lent [3][]tensor.Gradient // as they were lent
+	var lent [3][]tensor.Gradient // the buckets' gradients when they were lent
 	on := func(i int, s *comm.Store) comm.Device {
 		c.Mu.Lock()
 		defer c.Mu.Unlock()
@@ -65,12 +65,13 @@ func TestPushesOfLentBuckets(t *testing.T) {
 	}
 }
 
-// Where not both ends can share, buckets of the store travel as ever, and each end says why.
+// If one end cannot share device memory, buckets of the store travel through
+// shared memory as usual, and each end says why.
 func TestBucketsThatAreNotLent(t *testing.T) {
 	none := func(int, *comm.Store) comm.Device { return nil }
 	for _, c := range []struct {
 		name            string
-		at              *sharedtest.Card // nil: the server has none
+		at              *sharedtest.Card // nil: the server has no card
 		on              func(int, *comm.Store) comm.Device
 		trainer, server string
 	}{
@@ -102,7 +103,8 @@ func TestBucketsThatAreNotLent(t *testing.T) {
 	}
 }
 
-// An owner waits until those who have its buckets open have closed them, and says who does not.
+// An owner waits until its peers have closed their imports of its buckets, and
+// names the peers that have not.
 func TestOwnersWaitForTheReturn(t *testing.T) {
 	c := &sharedtest.Card{}
 	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, c, c.Move,
@@ -123,7 +125,7 @@ func TestOwnersWaitForTheReturn(t *testing.T) {
 	}
 }
 
-// A peer that is gone returns nothing, and nobody waits for it.
+// An owner does not wait for a peer that is gone.
 func TestNobodyWaitsForTheDead(t *testing.T) {
 	c := &sharedtest.Card{}
 	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, c, c.Move,
@@ -132,7 +134,7 @@ func TestNobodyWaitsForTheDead(t *testing.T) {
 	commtest.Must(t, h.links[0].Release(linktest.Patience))
 }
 
-// A push from a device that the server has not imported from is refused.
+// The port refuses a push from a device whose buckets it has not imported.
 func TestPushesFromElsewhere(t *testing.T) {
 	c := &sharedtest.Card{}
 	h := newStarOn(t, 1, sharedtest.LentSpecs, linktest.Patience, false, nil, c.Move,

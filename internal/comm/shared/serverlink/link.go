@@ -1,5 +1,5 @@
-// Package serverlink has both ends of the links of trainers to their servers: the pushes of buckets, and the calls
-// of tables.
+// Package serverlink implements both ends of the links between trainers and
+// their servers: pushes of buckets, and calls to tables.
 package serverlink
 
 import (
@@ -15,36 +15,39 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// link is the trainer's side of a push/pull link through shared memory. A
-// push is a store into its slot and a look at the server's bell; the server finds
-// the gradient where it is and writes the answer there.
+// link is the trainer's side of a push/pull link through shared memory. For a
+// push, the trainer stores into its slot and checks the server's bell. The
+// server works on the gradient where it lies and writes the answer there.
 //
-// A push in place moves no bytes by itself. A gradient outside the store goes through the link's own segment:
-// piece by piece if it is large and the server takes pieces; else the link copies it there and back.
+// A push in place moves no bytes. A gradient outside the store goes through the
+// link's own segment: piece by piece if it is large and the server takes
+// pieces. Otherwise the link copies the whole gradient there and back.
 type link struct {
 	op.Buckets
 	client client
 	mover  mover
 	lent   lent.End
 	pushes []*push // by bucket index
-	pushed uint32  // pushes of the link; guarded by Mu
+	pushed uint32  // number of pushes; guarded by Mu
 }
 
-// push is the pushes of one bucket, one after the other.
+// push handles the pushes of one bucket, one after the other.
 type push struct {
 	layout.Window
 	link   *link
 	op     *op.Reduction
 	line   *layout.PushLine
 	posted bool          // the push in flight is in its slot
-	seq    atomic.Uint32 // of the last push
-	pieces *passing      // nil where it never goes in pieces
-	// Of a bucket whose values may be left on a device: its place among the specs.
+	seq    atomic.Uint32 // sequence of the last push
+	pieces *passing      // nil if the bucket never goes in pieces
+	// ordinal is the bucket's index among the specs. ordinal is set for a
+	// bucket that may stay on a device.
 	ordinal int
 }
 
-// New starts a trainer's link to its server, whose pushes are stores into slots. The link owns the connection, also
-// after an error. With a device, values stay in its memory if the server shares it too.
+// New starts a trainer's link to its server, on which a push is a store into a
+// slot. The link owns the connection, also after an error. With a device,
+// values stay in its memory if the server shares it too.
 func New(
 	conn *wire.Conn, store *comm.Store, timeout time.Duration, device comm.Device,
 ) (comm.ServerLink, error) {
@@ -64,7 +67,7 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device c
 	})
 	l.lent.Join(device, specs, store.Lent)
 	if err := l.open(store, specs); err != nil {
-		_ = l.lent.Close() // the first error counts
+		_ = l.lent.Close() // the first error is the one to return
 		l.client.unmap()
 		_ = conn.Close()
 		return nil, err
@@ -92,7 +95,8 @@ func newLink(conn *wire.Conn, store *comm.Store, timeout time.Duration, device c
 	return l, nil
 }
 
-// open exchanges the link's segments for the server's doorbell.
+// open sends the link's segments to the server and receives the server's
+// doorbell.
 func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	if l.client.copies, err = layout.NewStore(l.Self+" copies", specs, false); err != nil {
 		return err
@@ -104,8 +108,8 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 	return l.client.open(layout.PushControlBytes(len(specs)), stored, l.client.copies.Segment)
 }
 
-// PushPull implements PushPuller. The future's error is a *WaitError at the
-// deadline and a *PeerError if the server is gone; either ends the link.
+// PushPull implements comm.PushPuller. The future's error is a *WaitError at
+// the deadline and a *PeerError if the server is gone; either ends the link.
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	if p := op.At(l.pushes, b.Index); p != nil {
 		p.reap() // the last answer may have had no waiter
@@ -123,7 +127,7 @@ func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
 	return op.Future()
 }
 
-// show puts where the server looks for b what it is to find there at once.
+// show puts b's data, or its first pieces, where the server will read them.
 func (p *push) show(b *tensor.Bucket) error {
 	p.Locate(&b.Gradient)
 	if p.Place == layout.InCopies && p.pieces != nil {
@@ -138,10 +142,10 @@ func (p *push) show(b *tensor.Bucket) error {
 	return p.Show(p.link.Self, &b.Gradient)
 }
 
-// post tells the server of the push.
+// post notifies the server of the push.
 func (p *push) post(batch int64, rows int) {
 	l := p.link
-	l.Mu.Lock() // a push is there before those of a higher order
+	l.Mu.Lock() // pushes must appear in the order of their numbers
 	defer l.Mu.Unlock()
 	p.posted = true
 	p.line.Order = l.pushed
@@ -152,7 +156,7 @@ func (p *push) post(batch int64, rows int) {
 	l.client.server.Ring()
 }
 
-// answered says that all of the answer to the last push is there.
+// answered reports whether the whole answer to the last push has arrived.
 func (p *push) answered() bool {
 	return p.line.Answered.Load() == p.seq.Load() && (p.pieces == nil || !p.pieces.underway.Load())
 }
@@ -160,11 +164,14 @@ func (p *push) answered() bool {
 // progress is a shm.Condition: a piece can be moved, the push is answered, or the link has ended.
 type progress struct{ p *push }
 
-// Met looks for pieces before it looks for the answer. While another waiter takes the last piece, first it can be
-// moved and then all is answered; in the other order Met could miss both, and no bell would ring again.
+// Met checks for pieces before it checks for the answer. While another waiter
+// takes the last piece, two states follow each other: the piece can be moved,
+// and then the push is answered. With the checks in the other order Met could
+// miss both states, and the bell would not ring again.
 func (w progress) Met() bool { return w.p.link.mover.canMove() || w.p.link.Ended() || w.p.answered() }
 
-// reap ends the push if its answer is there, with the time at which the server gave it.
+// reap completes the push if its answer has arrived, with the server's time
+// stamp.
 func (p *push) reap() {
 	l, op := p.link, p.op
 	l.Mu.Lock()
@@ -184,7 +191,7 @@ func (p *push) reap() {
 	l.End(&op.Operation, err, endNS)
 }
 
-// pull makes g the answer.
+// pull sets g to the answer.
 func (p *push) pull(g *tensor.Gradient) error {
 	if g.Sparse() {
 		if err := p.Bucket().TakeRows(int(p.line.Rows)); err != nil {
@@ -194,7 +201,8 @@ func (p *push) pull(g *tensor.Gradient) error {
 	return p.Fetch(g)
 }
 
-// reap carries pushes in pieces on, and ends the pushes whose answers are there.
+// reap moves pushes in pieces on, and completes the pushes whose answers have
+// arrived.
 func (l *link) reap() {
 	l.mover.carry()
 	for _, p := range l.pushes {
@@ -204,7 +212,7 @@ func (l *link) reap() {
 	}
 }
 
-// Close implements ServerLink. Closing again does nothing.
+// Close implements comm.ServerLink. Closing again does nothing.
 func (l *link) Close() error {
 	l.lent.Over()
 	return l.client.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// star is a server with its trainers' links through shared memory.
+// star is a server and its trainers, linked through shared memory.
 type star struct {
 	stores []*comm.Store
 	links  []*link
@@ -39,7 +39,8 @@ func newStarOf(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout t
 		handle)
 }
 
-// newStarOn has trainers whose buckets may be left on a device, to which on moves a store, and a server there.
+// newStarOn makes a star whose buckets and server may be on a device. The
+// function on moves a trainer's store to the device.
 func newStarOn(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout time.Duration, inPieces bool,
 	device comm.Device, on func(trainer int, s *comm.Store) comm.Device, handle func(*comm.Arrival) error) *star {
 	t.Helper()
@@ -65,7 +66,8 @@ func newStarOn(t commtest.TB, trainers int, specs []tensor.BucketSpec, timeout t
 	return h
 }
 
-// close ends what is left of it. Closing again does nothing.
+// close ends all links and the port that are still open. Closing again does
+// nothing.
 func (h *star) close() {
 	for i, l := range h.links {
 		_ = l.Close()
@@ -90,7 +92,8 @@ func TestSharedPushPullAverages(t *testing.T) {
 	})
 }
 
-// In place the server works in the trainer's own memory and nothing is copied.
+// In a push in place, the server works in the trainer's own memory and nothing
+// is copied.
 func TestSharedPushIsInPlace(t *testing.T) {
 	specs := []tensor.BucketSpec{commtest.DenseSpec(0, 8)}
 	h := newStar(t, 1, specs, linktest.Patience, func(a *comm.Arrival) error {
@@ -112,8 +115,8 @@ func TestSharedPushIsInPlace(t *testing.T) {
 	}
 }
 
-// A future that nobody waits for ends when the server answered, not when somebody
-// looks, and does not hold up the bucket's next push.
+// A future without a waiter ends at the time of the server's answer, not at the
+// time of a later check. Such a future does not block the bucket's next push.
 func TestSharedAnswerKeepsItsTime(t *testing.T) {
 	h := newStar(t, 1, []tensor.BucketSpec{commtest.DenseSpec(0, 8)}, linktest.Patience,
 		func(a *comm.Arrival) error { return a.Answer(a.Gradient) })
@@ -136,8 +139,8 @@ func TestSharedAnswerKeepsItsTime(t *testing.T) {
 	commtest.Must(t, second.Wait())
 }
 
-// Pushes are handed over in the order in which their trainer made them, however the
-// port comes across them.
+// A trainer's pushes are handed over in the order in which it made them, in
+// whatever order the port sees them.
 func TestSharedPushesKeepTheirOrder(t *testing.T) {
 	var specs []tensor.BucketSpec
 	for b := range 5 {

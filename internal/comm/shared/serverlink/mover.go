@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// mover carries on the pushes of a link that go in pieces. Waiters do the work, so no other goroutine
-// has to wake a trainer that pushes and waits at once. Without waiters the mover's own goroutine does
-// it. Each of them moves all pushes that are under way, since another trainer may wait for any of them.
+// mover carries out a link's pushes in pieces. Waiters do the work, so a
+// trainer that pushes and waits at once needs no other goroutine to wake it.
+// Without waiters the mover's own goroutine does the work. Each of them moves
+// all unfinished pushes, because another trainer may wait for any of them.
 type mover struct {
 	link     *link
-	pushes   []*push // that may go in pieces
+	pushes   []*push // pushes that may go in pieces
 	carrying sync.Mutex
-	underway atomic.Int32  // pushes
-	waiters  atomic.Int32  // they carry pushes on
+	underway atomic.Int32  // unfinished pushes
+	waiters  atomic.Int32  // number of waiters, which do the mover's work
 	kicks    chan struct{} // holds a token if there may be no waiter
 	done     chan struct{}
 	running  sync.WaitGroup
 }
 
-// start makes it move the pushes of l.
+// start makes the mover responsible for the pushes of l.
 func (m *mover) start(l *link) {
 	m.link, m.kicks, m.done = l, make(chan struct{}, 1), make(chan struct{})
 	for _, p := range l.pushes {
@@ -33,8 +34,9 @@ func (m *mover) start(l *link) {
 	}
 }
 
-// take has a push carried on. It wakes waiters for other pushes to fill the push's slots: the
-// server may have too few pieces to ring, and the trainer that pushed may never wait.
+// take adds a push. take wakes the waiters for other pushes, so that they fill
+// the push's slots. Otherwise the server may have too few pieces to ring, and
+// the pushing trainer may never wait.
 func (m *mover) take(p *push) {
 	m.underway.Add(1)
 	p.pieces.underway.Store(true)
@@ -42,7 +44,7 @@ func (m *mover) take(p *push) {
 	m.kick()
 }
 
-// attend counts a waiter, which carries pushes on, until leave.
+// attend announces a waiter, which does the mover's work until leave.
 func (m *mover) attend() { m.waiters.Add(1) }
 
 func (m *mover) leave() {
@@ -54,11 +56,11 @@ func (m *mover) leave() {
 func (m *mover) kick() {
 	select {
 	case m.kicks <- struct{}{}:
-	default: // there is a token
+	default: // there is a token already
 	}
 }
 
-// canMove says whether there is anything to do for carry.
+// canMove reports whether carry has anything to do.
 func (m *mover) canMove() bool {
 	if m.underway.Load() == 0 {
 		return false
@@ -71,8 +73,8 @@ func (m *mover) canMove() bool {
 	return false
 }
 
-// carry moves by one piece every push that can be moved. canMove holds until the piece has moved, so
-// no other waiter falls asleep meanwhile.
+// carry moves every push that can move by one piece. canMove stays true until
+// the piece has moved, so no other waiter falls asleep in the meantime.
 func (m *mover) carry() {
 	if m.underway.Load() == 0 {
 		return
@@ -81,7 +83,7 @@ func (m *mover) carry() {
 	defer m.carrying.Unlock()
 	for _, p := range m.pushes {
 		if m.link.Ended() {
-			return // pending pushes may have failed, and their gradients be in use again
+			return // pending pushes may have failed and their gradients be reused
 		}
 		if p.pieces.canMove() && p.passOn() {
 			m.underway.Add(-1)
@@ -89,7 +91,7 @@ func (m *mover) carry() {
 	}
 }
 
-// run carries pushes on while there is no waiter.
+// run does the mover's work while there is no waiter.
 func (m *mover) run() {
 	l := m.link
 	for {
@@ -105,21 +107,23 @@ func (m *mover) run() {
 	}
 }
 
-// moves is a shm.Condition: the mover can move a piece, or need not wait for one any more.
+// moves is a shm.Condition: the mover can move a piece, or need not wait any
+// more.
 type moves struct{ m *mover }
 
 func (w moves) Met() bool { return w.m.link.Ended() || w.m.idle() || w.m.canMove() }
 
-// idle says that no push is under way, or that a waiter carries them on.
+// idle reports whether the mover's goroutine has no work: no push is
+// unfinished, or a waiter does the work.
 func (m *mover) idle() bool { return m.underway.Load() == 0 || m.waiters.Load() > 0 }
 
-// settle waits, once the link has ended, until no goroutine touches a gradient.
+// settle waits until no goroutine touches a gradient. The link must have ended.
 func (m *mover) settle() {
 	m.carrying.Lock()
 	m.carrying.Unlock() //nolint:staticcheck // the next holder sees that the link has ended
 }
 
-// stop waits for the end of the mover, once the link has ended.
+// stop waits for the mover's goroutine to end. The link must have ended.
 func (m *mover) stop() {
 	close(m.done)
 	m.running.Wait()

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// Pushes are carried on while nobody waits for any, as during a backward pass.
+// Pushes make progress without a waiter, as during a backward pass.
 func TestSharedPiecesMoveByThemselves(t *testing.T) {
 	h := newStarOf(t, 2, large[:2], linktest.Patience, true, newSummer(2).handle)
 	own := make([][]*tensor.Bucket, 2)
@@ -42,23 +42,24 @@ func TestSharedPiecesMoveByThemselves(t *testing.T) {
 	}
 }
 
-// when is a shm.Condition that a function tests.
+// when is a shm.Condition made from a function.
 type when func() bool
 
 func (w when) Met() bool { return w() }
 
-// Who waits for a push that others have seen answered and pushed again has the deadline of that.
+// While a waiter waits for a push, others may see the answer and push the
+// bucket again. The waiter then uses the new push's deadline.
 func TestSharedWaiterTakesTheNextDeadline(t *testing.T) {
 	const timeout = 400 * time.Millisecond
 	h := newStarOf(t, 1, large[:1], timeout, true, quick)
 	l, b, first := h.links[0], sharedtest.BucketOf(h.stores[0], 0, true), true
 	f := l.PushPull(0, b)
 	l.client.await(&l.pushes[0].op.Operation, when(func() bool {
-		if first { // others come in between
+		if first { // others act between two checks
 			first = false
 			commtest.Must(t, f.Wait())
 			time.Sleep(timeout / 2)
-			l.client.server = l.client.bell // the server is not told of the next one
+			l.client.server = l.client.bell // the server does not learn of the next push
 			l.pushes[0].line = &layout.PushLine{}
 			l.pushes[0].seq.Store(0)
 			_ = l.PushPull(1, b)
@@ -72,7 +73,7 @@ func TestSharedWaiterTakesTheNextDeadline(t *testing.T) {
 	}
 }
 
-// Who has waited for one push leaves the others to the mover.
+// After a waiter for one push leaves, the mover carries out the other pushes.
 func TestSharedPiecesMoveAfterAWaiterLeft(t *testing.T) {
 	release := make(chan struct{})
 	h := newStarOf(t, 1, large[:2], linktest.Patience, true, func(a *comm.Arrival) error {
@@ -85,7 +86,7 @@ func TestSharedPiecesMoveAfterAWaiterLeft(t *testing.T) {
 	first, second := l.PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true)), l.PushPull(0,
 		sharedtest.BucketOf(h.stores[0], 1, true))
 	commtest.Must(t, first.Wait())
-	time.Sleep(20 * time.Millisecond) // the mover has seen that nothing is there to be moved
+	time.Sleep(20 * time.Millisecond) // the mover has seen that no piece can move
 	close(release)
 	for end := time.Now().Add(linktest.Patience); !l.pushes[1].answered(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -96,12 +97,13 @@ func TestSharedPiecesMoveAfterAWaiterLeft(t *testing.T) {
 	commtest.Must(t, second.Wait())
 }
 
-// A push whose last answer is there is never looked at in vain, whoever takes that meanwhile: the
-// server has rung, and nobody will again.
+// A check never misses a push whose last answer has arrived, even while another
+// goroutine takes that answer. The server has already rung, and the bell will
+// not ring again.
 func TestSharedAnswerIsSeenWhileItIsTaken(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, func(*comm.Arrival) error { return nil })
 	l, p := h.links[0], h.links[0].pushes[0]
-	l.mover.attend() // the mover rests
+	l.mover.attend() // keeps the mover's goroutine idle
 	defer l.mover.leave()
 	_ = l.PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true))
 	pieces := uint32(comm.PieceCount(large[0].Elements)) // #nosec G115 -- few
@@ -110,7 +112,7 @@ func TestSharedAnswerIsSeenWhileItIsTaken(t *testing.T) {
 	p.pieces.due.Store(pieces)
 	p.pieces.room.Store(false)
 	const rest, look, over = 0, 1, 2
-	var asked, does, unseen atomic.Int32 // of the goroutine that looks
+	var asked, does, unseen atomic.Int32 // request to the checking goroutine, its state, and its misses
 	var looking sync.WaitGroup
 	looking.Go(func() {
 		for asked.Load() != over {
@@ -139,7 +141,8 @@ func TestSharedAnswerIsSeenWhileItIsTaken(t *testing.T) {
 	}
 }
 
-// Two wait for one push, and the first that sees the answer pushes again.
+// Two goroutines wait for one push, and the first to see the answer pushes
+// again.
 func TestSharedWaiterIsOvertaken(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, quick)
 	l, b := h.links[0], sharedtest.BucketOf(h.stores[0], 0, true)

@@ -10,15 +10,15 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// pieces is a slot's push in pieces as the port has it.
+// pieces is the port's view of a slot's push in pieces.
 type pieces struct {
 	arrival *arrival
 	line    *layout.PieceLine
-	copies  []float32 // the bucket's, where the slots are
-	count   int       // of each push
-	passed  uint32    // pieces of all pushes that were given
-	given   int       // of this push
-	slots   int       // of the trainer
+	copies  []float32 // the bucket's copies, which contain the slots
+	count   int       // pieces per push
+	passed  uint32    // pieces given, over all pushes
+	given   int       // pieces of this push given
+	slots   int       // number of slots that the trainer uses
 }
 
 func newPieces(a *arrival, line *layout.PieceLine) *pieces {
@@ -26,7 +26,8 @@ func newPieces(a *arrival, line *layout.PieceLine) *pieces {
 		count: comm.PieceCount(a.spec.Elements)}
 }
 
-// nextPiece is a shm.Condition: the next piece is there, or will not come any more.
+// nextPiece is a shm.Condition: the next piece has arrived, or will never
+// arrive.
 type nextPiece struct{ w *pieces }
 
 func (n nextPiece) Met() bool {
@@ -34,7 +35,7 @@ func (n nextPiece) Met() bool {
 	return n.w.isThere() || a.port.Ended() || a.port.left[a.Trainer].Load()
 }
 
-// begin is the begin of a push.
+// begin starts a push and checks its number of slots.
 func (w *pieces) begin() error {
 	said := w.line.Slots.Load()
 	slots, ok := layout.SlotsSaid(said)
@@ -47,7 +48,7 @@ func (w *pieces) begin() error {
 	return nil
 }
 
-// isThere says whether the piece that is next was sent.
+// isThere reports whether the next piece has arrived.
 func (w *pieces) isThere() bool {
 	return int32(w.line.Sent.Load()-(w.passed+1)) >= 0 // #nosec G115 -- counters wrap
 }
@@ -98,7 +99,7 @@ func (w *pieces) Give(src []float32) error {
 	return nil
 }
 
-// giveAll sees to it that all pieces of the answer g are given.
+// giveAll ensures that all pieces of the answer g are given.
 func (w *pieces) giveAll(g *tensor.Gradient) error {
 	if g.SameValues(w.arrival.Gradient) {
 		if w.given < w.count {

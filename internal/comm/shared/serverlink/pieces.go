@@ -8,29 +8,35 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/layout"
 )
 
-// Large gradients in ordinary memory go in pieces to a server that reduces piece by piece. The trainer
-// copies pieces into slots of shared memory. The server reduces a piece once all trainers have sent it
-// and leaves the answer in the slot. The trainer copies the answer over its piece, and the next piece
-// into the slot. So each trainer reads 2*S and writes 2*S for a gradient of S bytes, half of it in its
-// second-level cache; so is all of the server's work. Copies of the whole gradient cost as much, but all
-// of it in memory. The kernel's single copy moves less, but looks every page up twice.
+// Pushes in pieces are for large gradients in ordinary memory and for servers
+// that reduce piece by piece. The trainer copies pieces into slots of shared
+// memory. The server reduces a piece once all trainers have sent it, and leaves
+// the answer in the slot. The trainer copies the answer over its piece, and
+// then the next piece into the slot.
 //
-// Pieces move whichever push a waiter waits for, and without a waiter: see mover.
+// For a gradient of S bytes, each trainer reads 2*S and writes 2*S, half of it
+// in its second-level cache; the server works entirely in its cache. Copies of
+// the whole gradient move as many bytes, but all through memory. The kernel's
+// single copy moves fewer bytes, but looks up every page twice.
+//
+// A waiter moves the pieces of all pushes. Without a waiter the mover does: see
+// mover.
 
-// passing is the state of a push in pieces. The pushing goroutine sends the first pieces, so the server
-// can begin. From then on the holder of the mover's lock carries the push on and alone writes here;
-// others read only the atomic fields.
+// passing is the state of a push in pieces. The pushing goroutine sends the
+// first pieces, so that the server can begin. Afterwards only the holder of the
+// mover's lock moves pieces and writes here; others read only the atomic
+// fields.
 type passing struct {
 	line     *layout.PieceLine
-	slots    int           // there are
-	reserved bool          // there is room for the slots
-	passed   uint32        // pieces of the pushes before this one
-	sent     int           // pieces of this one
-	taken    int           // whose answers are in the gradient
-	due      atomic.Uint32 // of Given, when the next answer is there
-	room     atomic.Bool   // there is a free slot for the next piece
-	underway atomic.Bool   // some answer is not in the gradient
-	takenNS  int64         // when the last one was
+	slots    int           // number of slots
+	reserved bool          // the memory of the slots was checked
+	passed   uint32        // pieces of earlier pushes
+	sent     int           // pieces of this push sent
+	taken    int           // pieces whose answers are in the gradient
+	due      atomic.Uint32 // value of Given once the next answer has arrived
+	room     atomic.Bool   // a slot is free for the next piece
+	underway atomic.Bool   // an answer is still missing from the gradient
+	takenNS  int64         // when the last answer was taken
 }
 
 func newPassing(line *layout.PieceLine, slots int) *passing {
@@ -66,29 +72,31 @@ func (p *push) send() {
 	w.room.Store(w.sent < comm.PieceCount(p.op.Spec.Elements) && w.sent-w.taken < w.slots)
 }
 
-// piece is piece k in the gradient and in its slot.
+// piece returns piece k's range in the gradient and in its slot.
 func (p *push) piece(k int) (here, slot []float32) {
 	from, to := comm.PieceOf(p.op.Spec.Elements, k)
 	return p.op.Gradient.Values[from:to], layout.Slot(p.Copied.Gradient.Values, k, p.pieces.slots)
 }
 
-// canMove says whether there is an answer to be taken or a free slot to be filled. Both stay so until
-// it is done: passOn raises due, and send lowers room, last.
+// canMove reports whether an answer has arrived or a free slot can be filled.
+// The result stays true until the piece has moved, because passOn raises due
+// only at its end, and send lowers room only at its end.
 func (w *passing) canMove() bool {
 	return w.underway.Load() && (w.room.Load() || w.isAnswered())
 }
 
-// isAnswered says whether an answer is there to be taken.
+// isAnswered reports whether the next answer has arrived.
 func (w *passing) isAnswered() bool {
 	return int32(w.line.Given.Load()-w.due.Load()) >= 0 // #nosec G115 -- counters wrap
 }
 
-// passOn takes the answer that is there, and sends the next piece, unless there is none. It is
-// true if that was the last answer. While no answer is there, it fills a free slot.
+// passOn copies the next answer into the gradient and sends the next piece, if
+// there is one. passOn returns true after the last answer. If no answer has
+// arrived, it fills a free slot.
 func (p *push) passOn() (over bool) {
 	w, pieces := p.pieces, comm.PieceCount(p.op.Spec.Elements)
 	if !w.isAnswered() {
-		if w.room.Load() { // or the server has taken an answer back
+		if w.room.Load() { // false if the server took an answer back
 			p.send()
 			p.link.client.server.Ring()
 		}

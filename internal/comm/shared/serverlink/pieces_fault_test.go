@@ -17,8 +17,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// Wherever a push in pieces has got to, the end of either side ends it with one sentence, whether
-// anybody waits or not, and nobody touches the gradient afterwards.
+// At any point of a push in pieces, the end of either side ends the push with
+// one error, with or without a waiter. Afterwards no goroutine touches the
+// gradient.
 func TestSharedPiecesEndInTheMiddle(t *testing.T) {
 	for name, end := range map[string]func(h *star) error{
 		"trainer dies":   func(h *star) error { return h.links[0].client.conn.Close() },
@@ -59,7 +60,7 @@ func TestSharedPiecesEndInTheMiddle(t *testing.T) {
 				}
 			}
 			for k := range own {
-				own[k].Gradient.Values[0]++ // the race detector tells if somebody still moves pieces
+				own[k].Gradient.Values[0]++ // the race detector reports if a goroutine still moves pieces
 			}
 			if err := <-h.served; err != nil && !strings.Contains(err.Error(), "trainer0") {
 				t.Errorf("%s, waits %v: serve gave %v", name, waits, err)
@@ -70,11 +71,11 @@ func TestSharedPiecesEndInTheMiddle(t *testing.T) {
 	}
 }
 
-// A trainer that stops between two pieces is named.
+// If a trainer stops between two pieces, the error names it.
 func TestSharedPortNamesTheTrainerWhosePieceIsLate(t *testing.T) {
 	h := newStarOf(t, 2, large[:1], 300*time.Millisecond, true, newSummer(2).handle)
 	stopped := h.links[1]
-	stopped.mover.carrying.Lock() // as if it were
+	stopped.mover.carrying.Lock() // stops the trainer's mover
 	for i, l := range h.links {
 		_ = l.PushPull(4, sharedtest.BucketOf(h.stores[i], 0, true))
 	}
@@ -85,14 +86,15 @@ func TestSharedPortNamesTheTrainerWhosePieceIsLate(t *testing.T) {
 	stopped.mover.carrying.Unlock()
 }
 
-// A trainer that leaves, as it says in order, before its push is over is named.
+// If a trainer closes its link in order before its push is over, the error
+// names it.
 func TestSharedPortNamesTheTrainerThatLeavesItsPieces(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, newSummer(1).handle)
 	l := h.links[0]
 	l.pushes[0].line.Place = layout.InPieces
 	l.pushes[0].line.Pushed.Add(1)
 	l.client.server.Ring()
-	commtest.Must(t, l.Close()) // nothing is pending as far as it knows
+	commtest.Must(t, l.Close()) // the trainer believes that nothing is pending
 	var peer *comm.PeerError
 	if err := <-h.served; !errors.As(err, &peer) || peer.Peer != "trainer0" ||
 		!strings.Contains(err.Error(), "piece 0 of batch 0, bucket 0") {
@@ -100,7 +102,7 @@ func TestSharedPortNamesTheTrainerThatLeavesItsPieces(t *testing.T) {
 	}
 }
 
-// What a trainer says of pieces is checked.
+// The port checks a trainer's data on pieces.
 func TestSharedPortRefusesPieces(t *testing.T) {
 	for _, c := range []struct {
 		inPieces bool
@@ -120,8 +122,8 @@ func TestSharedPortRefusesPieces(t *testing.T) {
 	}
 }
 
-// A server that says it has answered, or given, what it has not is late, or believed; either way
-// nothing else is touched.
+// A server may falsely claim to have answered or given something. The link then
+// times out or accepts the claim, but touches no other memory.
 func TestSharedLinkSurvivesLyingServers(t *testing.T) {
 	silent := func(*comm.Arrival) error { return nil }
 	h := newStarOf(t, 1, large[:1], 300*time.Millisecond, true, silent)
@@ -143,7 +145,8 @@ func TestSharedLinkSurvivesLyingServers(t *testing.T) {
 	}
 }
 
-// FuzzSharedPieces has a trainer whose slots hold anything, and change at any time.
+// FuzzSharedPieces runs a trainer whose slots hold arbitrary data that may
+// change at any time.
 func FuzzSharedPieces(f *testing.F) {
 	f.Add(layout.InPieces, uint32(2), uint32(8), uint32(0), int32(0))
 	f.Add(layout.InPieces, uint32(0), uint32(1)<<31, uint32(5), int32(-1))
@@ -175,12 +178,13 @@ func FuzzSharedPieces(f *testing.F) {
 	})
 }
 
-// Nothing that was pending ends before the piece in hand is moved, and no piece is moved then.
+// When a link ends, pending pushes end only after the current piece has moved;
+// then no further piece moves.
 func TestSharedPiecesRestAfterTheEnd(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, func(*comm.Arrival) error { return nil })
 	l, own := h.links[0], sharedtest.BucketOf(h.stores[0], 0, true)
 	f := l.PushPull(0, own)
-	l.mover.carrying.Lock() // as who moves a piece
+	l.mover.carrying.Lock() // acts as a goroutine that moves a piece
 	l.pushes[0].pieces.line.Given.Store(1)
 	l.Fail(errors.New("the end"))
 	finished := make(chan struct{})

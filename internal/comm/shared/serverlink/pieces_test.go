@@ -19,17 +19,18 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// large is the least bucket that goes in pieces, and some others.
+// large has the smallest bucket that goes in pieces, and some larger ones.
 var large = []tensor.BucketSpec{
 	commtest.DenseSpec(0, layout.PiecesFrom), commtest.DenseSpec(1, layout.PiecesFrom+comm.PieceElements+7),
 	commtest.DenseSpec(2, layout.PiecesFrom-1), commtest.SparseSpec(3, 40, 8, 40),
 }
 
-// ramp is element i of what a trainer pushes: small whole numbers, whose sums are exact.
+// ramp is element i of a trainer's push. The values are small whole numbers, so
+// their sums are exact.
 func ramp(trainer, bucket, i int) float32 { return float32((i%251)*(trainer+1) + bucket) }
 
-// Whatever is pushed in whatever order, from the store or from elsewhere, and in whatever order
-// each trainer waits, all get the sum.
+// All trainers get the sum, for pushes from any memory, in any order of pushes
+// and waits.
 func TestSharedPiecesSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers, buckets := rapid.IntRange(1, 4).Draw(t, "trainers"), rapid.IntRange(1, 4).Draw(t, "buckets")
@@ -70,7 +71,7 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-// pushAll has a trainer push buckets in one order and wait in another.
+// pushAll makes a trainer push buckets in one order and wait in another.
 func (h *star) pushAll(i, trainers int, batch int64, pushes, waits []int, copied []bool) error {
 	own, futures := make([]*tensor.Bucket, len(pushes)), make([]*comm.Future, len(pushes))
 	for _, k := range pushes {
@@ -98,7 +99,8 @@ func (h *star) pushAll(i, trainers int, batch int64, pushes, waits []int, copied
 	return nil
 }
 
-// Which pushes come in pieces; they use no more shared memory than the slots.
+// Only the expected pushes come in pieces. Pushes in pieces use no shared
+// memory other than the slots.
 func TestSharedPushGoesInPieces(t *testing.T) {
 	for _, inPieces := range []bool{true, false} {
 		t.Run(fmt.Sprint(inPieces), func(t *testing.T) {
@@ -122,7 +124,7 @@ func TestSharedPushGoesInPieces(t *testing.T) {
 			}
 			var want []int
 			if inPieces {
-				want = []int{0, 1} // and not from the store
+				want = []int{0, 1} // not those from the store
 				behind := h.links[0].client.copies.Buckets[1].Gradient.Values[layout.PieceSlots*comm.PieceElements:]
 				if i := slices.IndexFunc(behind, func(v float32) bool { return v != 0 }); i >= 0 {
 					t.Errorf("element %d behind the slots is %v", i, behind[i])
@@ -137,14 +139,14 @@ func TestSharedPushGoesInPieces(t *testing.T) {
 	}
 }
 
-// No push waits for pieces of another, and a future ends when its last piece was taken, however
-// late anybody looks.
+// No push waits for another push's pieces. A future's end time is when its last
+// piece was taken, even if a waiter checks later.
 func TestSharedPiecesBlockNoPush(t *testing.T) {
 	release := make(chan struct{})
 	h := newStarOf(t, 1, large[:3], linktest.Patience, true, func(a *comm.Arrival) error {
 		<-release
 		err := giveBack(a)
-		time.Sleep(5 * time.Millisecond) // in which the mover finds nothing more to do
+		time.Sleep(5 * time.Millisecond) // the mover has nothing more to do then
 		return errors.Join(err, a.Answer(a.Gradient))
 	})
 	var futures []*comm.Future
@@ -168,7 +170,8 @@ func TestSharedPiecesBlockNoPush(t *testing.T) {
 	commtest.Must(t, futures[2].Wait())
 }
 
-// Many may wait, for one push and for others; each answer counts for the deadline of its push.
+// Several goroutines may wait, for one push and for others. Each answer meets
+// the deadline of its own push.
 func TestSharedPiecesManyWaiters(t *testing.T) {
 	s := newSummer(1)
 	s.pause = 5 * time.Millisecond
@@ -186,7 +189,7 @@ func TestSharedPiecesManyWaiters(t *testing.T) {
 	}
 }
 
-// The deadline is that of the push, as of any other.
+// A push in pieces has the same deadline as any other push.
 func TestSharedPiecesHaveADeadline(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], 300*time.Millisecond, true, func(a *comm.Arrival) error {
 		piece, err := a.Pieces.Fetch()
@@ -199,7 +202,8 @@ func TestSharedPiecesHaveADeadline(t *testing.T) {
 	}
 }
 
-// Pushes in pieces allocate nothing in the steady state, waited for at once or later.
+// Pushes in pieces allocate nothing in the steady state, whether the trainer
+// waits at once or later.
 func TestSharedPiecesDoNotAllocate(t *testing.T) {
 	h := newStarOf(t, 1, large[:2], linktest.Patience, true, quick)
 	own := []*tensor.Bucket{sharedtest.BucketOf(h.stores[0], 0, true), sharedtest.BucketOf(h.stores[0], 1, true)}
@@ -216,7 +220,7 @@ func TestSharedPiecesDoNotAllocate(t *testing.T) {
 	}
 }
 
-// The counts of pieces wrap.
+// The piece counters may wrap.
 func TestSharedPieceCountsWrap(t *testing.T) {
 	start := ^uint32(0) - 11
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, func(a *comm.Arrival) error {
@@ -238,7 +242,8 @@ func TestSharedPieceCountsWrap(t *testing.T) {
 	}
 }
 
-// A server may answer with a gradient of its own, but not with pieces missing.
+// A server may answer with its own gradient, but an answer with missing pieces
+// is an error.
 func TestSharedPiecesTakeAnyAnswer(t *testing.T) {
 	answer := tensor.NewGradient(large[1])
 	commtest.Noise(2, answer.Values)

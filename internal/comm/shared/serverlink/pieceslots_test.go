@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/shared/sharedtest"
 )
 
-// use makes a link one that was given so many slots and says so many.
+// use makes the link use this number of slots but announce the number said.
 func (l *link) use(slots int, said uint32) {
 	for _, p := range l.pushes {
 		if p.pieces != nil {
@@ -27,8 +27,8 @@ func (l *link) use(slots int, said uint32) {
 	}
 }
 
-// Whatever sides meet and however many pieces there are, none waits for the other for ever, whether
-// the server is slow or the trainers are.
+// For any number of slots and pieces, neither side waits forever, whether the
+// server or the trainers are slow.
 func TestSharedPieceSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers, buckets := rapid.IntRange(1, 4).Draw(t, "trainers"), rapid.IntRange(1, 2).Draw(t, "buckets")
@@ -69,7 +69,7 @@ func TestSharedPieceSlots(t *testing.T) {
 	})
 }
 
-// A link says how many slots it uses.
+// A link announces the number of slots that it uses.
 func TestSharedLinkSaysItsSlots(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, quick)
 	w := h.links[0].pushes[0].pieces
@@ -78,7 +78,7 @@ func TestSharedLinkSaysItsSlots(t *testing.T) {
 	}
 }
 
-// A number of slots that there cannot be is refused.
+// The port refuses an impossible number of slots.
 func TestSharedPortRefusesSlots(t *testing.T) {
 	for _, said := range []uint32{0, 1, layout.PieceSlots + 1, ^uint32(0)} {
 		t.Run(fmt.Sprint(said), func(t *testing.T) {
@@ -93,11 +93,11 @@ func TestSharedPortRefusesSlots(t *testing.T) {
 	}
 }
 
-// A server that takes an answer back moves nothing.
+// If a server takes an answer back, no piece moves.
 func TestSharedLinkSurvivesAnswersTakenBack(t *testing.T) {
 	h := newStarOf(t, 1, large[:1], linktest.Patience, true, func(*comm.Arrival) error { return nil })
 	l, p := h.links[0], h.links[0].pushes[0]
-	l.mover.attend() // the mover rests
+	l.mover.attend() // keeps the mover's goroutine idle
 	defer l.mover.leave()
 	_ = l.PushPull(0, sharedtest.BucketOf(h.stores[0], 0, true))
 	for p.pieces.room.Load() {
@@ -108,8 +108,8 @@ func TestSharedLinkSurvivesAnswersTakenBack(t *testing.T) {
 	}
 }
 
-// Who sleeps over one push fills the slots of another that nobody waits for: the server does not
-// ring for its first pieces.
+// A goroutine that sleeps for one push also fills the slots of a later push
+// without a waiter. The server does not ring for that push's first pieces.
 func TestSharedSleeperIsWokenForTheNextPush(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		var held *comm.Arrival
@@ -127,7 +127,7 @@ func TestSharedSleeperIsWokenForTheNextPush(t *testing.T) {
 		if waits {
 			go wait()
 		}
-		time.Sleep(20 * time.Millisecond) // all pieces are sent, and whoever carries them on sleeps
+		time.Sleep(20 * time.Millisecond) // all pieces are sent, and their goroutine sleeps
 		second := l.PushPull(0, sharedtest.BucketOf(h.stores[0], 1, true))
 		for end := time.Now().Add(linktest.Patience); !l.pushes[1].answered(); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {

@@ -10,36 +10,37 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// port is the server's side of the push/pull links of its trainers through
-// shared memory. It hands over what was pushed in the trainers' own memory.
+// port is the server's side of its trainers' push/pull links through shared
+// memory. port hands over pushes in the trainers' own memory.
 type port struct {
 	server
 	trainers []*trainer
-	inPieces bool // it hands over large gradients in ordinary memory of the trainers in pieces
-	inChunks bool // it hands over dense gradients chunk by chunk
+	inPieces bool // hands over large gradients in the trainers' ordinary memory in pieces
+	inChunks bool // hands over dense gradients chunk by chunk
 	device   comm.Device
 	specs    []tensor.BucketSpec
 }
 
-// trainer is what a port knows of one of its trainers.
+// trainer is the port's state for one of its trainers.
 type trainer struct {
 	control *shm.Segment
 	stores  []*comm.Store // by place
 	bell    shm.Bell
 	slots   []*arrival // in the order of the specs
-	at      int        // the slot to look at next
-	pushes  uint32     // that were handed over
-	lent    lent.End   // its buckets on the device
+	at      int        // index of the next slot to check
+	pushes  uint32     // number of pushes handed over
+	lent    lent.End   // the trainer's buckets on the device
 }
 
-// Chunking says how a port hands over large dense gradients.
+// Chunking says how a port splits dense gradients.
 type Chunking struct {
-	InPieces bool // those in ordinary memory of the trainers, piece by piece
-	InChunks bool // all, chunk by chunk
+	InPieces bool // large gradients in the trainers' ordinary memory, piece by piece
+	InChunks bool // all dense gradients, chunk by chunk
 }
 
-// NewPort makes a port of the trainers that there are connections to, and hands over gradients where they are: on a
-// device, if there is one that both share. The connections are the port's, also after an error.
+// NewPort makes a port for the trainers that have a connection. NewPort hands
+// over gradients in the memory where they lie, including device memory if both
+// sides share the device. The port owns the connections, also after an error.
 func NewPort(trainers wire.Links, specs []tensor.BucketSpec, by Chunking, device comm.Device) (comm.Port, error) {
 	return newPort(trainers, specs, by.InPieces, by.InChunks, device)
 }
@@ -54,7 +55,7 @@ func newPort(
 	}
 	if err := p.open(); err != nil {
 		for _, t := range p.trainers {
-			_ = t.lent.Close() // what failed first is told
+			_ = t.lent.Close() // the first error is the one to return
 		}
 		p.unmap()
 		return nil, err
@@ -62,7 +63,8 @@ func newPort(
 	return p, nil
 }
 
-// admit implements slots: it takes the segments of a trainer and lays the slots over them.
+// admit implements slots. admit receives a trainer's segments and sets up its
+// slots.
 func (p *port) admit(i int, conn *wire.Conn) (err error) {
 	t, specs := p.trainers[i], p.specs
 	if t.control, err = conn.ReceiveSegment(layout.PushControlBytes(len(specs)), false); err != nil {
@@ -98,15 +100,15 @@ func (p *port) admit(i int, conn *wire.Conn) (err error) {
 	return nil
 }
 
-// Stores implements Port.
+// Stores implements comm.Port.
 func (p *port) Stores(trainer int) []*comm.Store { return p.trainers[trainer].stores }
 
-// Serve implements Port. handle runs on the calling goroutine.
+// Serve implements comm.Port. handle runs on the calling goroutine.
 func (p *port) Serve(handle func(*comm.Arrival) error) error {
 	return p.serve(func() (int, error) { return p.dispatch(handle) })
 }
 
-// Close implements Port.
+// Close implements comm.Port.
 func (p *port) Close() error {
 	for _, t := range p.trainers {
 		t.lent.Over()

@@ -7,12 +7,12 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// summer answers all trainers with the sum of a push, as a host does: piece by piece where one
-// comes so, otherwise whole.
+// summer is a test server. summer answers all trainers with the sum of a push:
+// piece by piece if a push comes in pieces, otherwise whole.
 type summer struct {
 	trainers int
 	arrivals map[int][]*comm.Arrival // by bucket
-	pause    time.Duration           // before each piece
+	pause    time.Duration           // wait before each piece
 }
 
 func (s *summer) handle(a *comm.Arrival) error {
@@ -40,7 +40,7 @@ func (s *summer) handle(a *comm.Arrival) error {
 	return nil
 }
 
-// sum does so with elements from to to.
+// sum adds up the elements in [from, to).
 func (s *summer) sum(all []*comm.Arrival, parts [][]float32, from, to int) (err error) {
 	total := make([]float32, to-from)
 	for t, a := range all {
@@ -67,10 +67,10 @@ func newSummer(trainers int) *summer {
 	return &summer{trainers: trainers, arrivals: map[int][]*comm.Arrival{}}
 }
 
-// quick answers with what was pushed.
+// quick answers with the pushed values.
 func quick(a *comm.Arrival) error { return errors.Join(giveBack(a), a.Answer(a.Gradient)) }
 
-// giveBack gives all pieces as they are.
+// giveBack gives all pieces unchanged.
 func giveBack(a *comm.Arrival) error {
 	for n := comm.PieceCount(len(a.Gradient.Values)); a.Pieces != nil && n > 0; n-- {
 		piece, err := a.Pieces.Fetch()

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// What a trainer writes into its slot and its store is checked before anything relies
-// on it.
+// The port checks all data in a trainer's slot and store before it relies on
+// them.
 func TestSharedTablePortRefusesLies(t *testing.T) {
 	for want, lie := range map[string]func(s *comm.LookupStore, l *layout.CallLine){
 		"asked server9 for 7 bags with 0 indices, but both agreed on at most 6 with 12": func(_ *comm.LookupStore,
@@ -59,8 +59,8 @@ func TestSharedTablePortRefusesLies(t *testing.T) {
 	}
 }
 
-// A call that nobody waits for ends when the server answered, and does not hold up the
-// next one.
+// A call without a waiter ends at the time of the server's answer and does not
+// block the next call.
 func TestSharedCallKeepsItsTime(t *testing.T) {
 	spec := comm.LookupSpec{Tables: []comm.TableSpec{{Rows: 3, Width: 2}}, Bags: 1, Indices: 1}
 	l := linktest.NewLibrary(t, tables{}, linktest.Over(wire.Unix), 1, spec, linktest.Patience,
@@ -80,7 +80,7 @@ func TestSharedCallKeepsItsTime(t *testing.T) {
 	}
 }
 
-// tables makes links of tables for linktest.
+// tables makes table links for linktest.
 type tables struct{}
 
 func (tables) NewLookupStore(owner string, spec comm.LookupSpec) (*comm.LookupStore, error) {

@@ -13,7 +13,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// FuzzSharedTableCaller has a trainer whose slot and store hold anything.
+// FuzzSharedTableCaller runs a trainer whose slot and store hold arbitrary
+// data.
 func FuzzSharedTableCaller(f *testing.F) {
 	f.Add(int32(op.CallLookup), int64(2), int64(3), int64(0), tensor.Int64Bytes([]int64{0, 1, 3, 9, 0, 4}))
 	f.Add(int32(op.CallLookup), int64(2), int64(3), int64(0), tensor.Int64Bytes([]int64{0, 4, 3, 9, 0, 4}))

@@ -11,17 +11,18 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// tableLink is a TableLink through shared memory. A call is a store into its
-// slot and a look at the server's bell; the server works in the trainer's
-// LookupStore.
+// tableLink is a comm.TableLink through shared memory. For a call, the trainer
+// stores into its slot and checks the server's bell. The server works in the
+// trainer's LookupStore.
 type tableLink struct {
 	op.Calls
 	client client
 	line   *layout.CallLine
-	seq    atomic.Uint32 // of the last call
+	seq    atomic.Uint32 // sequence of the last call
 }
 
-// NewTableLink joins the server of a table, its place in store.Tables, which works in the store.
+// NewTableLink joins a table's server, which works in the store. table is the
+// table's index in store.Tables.
 func NewTableLink(
 	conn *wire.Conn, store *comm.LookupStore, table int, timeout time.Duration,
 ) (comm.TableLink, error) {
@@ -52,7 +53,7 @@ type answer struct{ l *tableLink }
 
 func (a answer) Met() bool { return a.l.line.Answered.Load() == a.l.seq.Load() || a.l.Ended() }
 
-// open exchanges the store for the server's doorbell.
+// open sends the store to the server and receives the server's doorbell.
 func (l *tableLink) open() error {
 	if l.Store.Segment == nil {
 		return fmt.Errorf("%s cannot share its lookups with %s: they are not in shared memory", l.Self, l.Peer)
@@ -60,10 +61,10 @@ func (l *tableLink) open() error {
 	return l.client.open(layout.CallControlBytes(), l.Store.Segment)
 }
 
-// Lookup implements TableLink.
+// Lookup implements comm.TableLink.
 func (l *tableLink) Lookup(batch int64) *comm.Future { return l.start(op.CallLookup, batch) }
 
-// Update implements TableLink.
+// Update implements comm.TableLink.
 func (l *tableLink) Update(batch int64) *comm.Future { return l.start(op.CallUpdate, batch) }
 
 func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
@@ -83,7 +84,8 @@ func (l *tableLink) start(kind op.CallKind, batch int64) *comm.Future {
 	return call.Future()
 }
 
-// reap ends the call if its answer is there, with the time at which the server gave it.
+// reap completes the call if its answer has arrived, with the server's time
+// stamp.
 func (l *tableLink) reap() {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -96,5 +98,5 @@ func (l *tableLink) reapLocked() {
 	}
 }
 
-// Close implements TableLink. Closing again does nothing.
+// Close implements comm.TableLink. Closing again does nothing.
 func (l *tableLink) Close() error { return l.client.Close() }

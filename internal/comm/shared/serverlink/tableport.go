@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// tablePort is a TablePort through shared memory.
+// tablePort is a comm.TablePort through shared memory.
 type tablePort struct {
 	server
 	spec    comm.LookupSpec
@@ -18,18 +18,19 @@ type tablePort struct {
 	callers []*tableCaller
 }
 
-// tableCaller is what a tablePort knows of one of its trainers.
+// tableCaller is the port's state for one of its trainers.
 type tableCaller struct {
 	*op.Caller
 	control *shm.Segment
-	memory  *comm.LookupStore       // of the trainer
-	columns [op.CallKinds][]float32 // where the calls work, from the table's first column on
+	memory  *comm.LookupStore       // the trainer's lookup store
+	columns [op.CallKinds][]float32 // the memory of each kind of call, from the table's first column on
 	line    *layout.CallLine
 	bell    shm.Bell
-	seen    uint32 // the last call that was handed over
+	seen    uint32 // sequence of the last call that was handed over
 }
 
-// NewTablePort makes a port of the server of the table at this place of spec, which works in the trainers' stores.
+// NewTablePort makes the port of a table's server, which works in the trainers'
+// stores. table is the table's index in spec.
 func NewTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (comm.TablePort, error) {
 	if err := spec.CheckTable(table); err != nil {
 		return nil, op.RefuseTablePort(trainers, err)
@@ -47,7 +48,7 @@ func newTablePort(trainers wire.Links, spec comm.LookupSpec, table int) (*tableP
 	return p, nil
 }
 
-// admit implements slots: it takes the segments of a trainer.
+// admit implements slots. admit receives a trainer's segments.
 func (p *tablePort) admit(i int, conn *wire.Conn) (err error) {
 	c := &tableCaller{Caller: op.NewCaller(p.Self, conn, i, &p.spec, p.table)}
 	p.callers = append(p.callers, c)
@@ -65,7 +66,7 @@ func (p *tablePort) admit(i int, conn *wire.Conn) (err error) {
 	return nil
 }
 
-// agree implements slots: there is nothing else to settle.
+// agree implements slots. There is nothing more to negotiate.
 func (*tablePort) agree(int, *wire.Conn) error { return nil }
 
 // filled implements slots.
@@ -78,12 +79,12 @@ func (p *tablePort) filled() bool {
 	return false
 }
 
-// Serve implements TablePort. handle runs on the calling goroutine.
+// Serve implements comm.TablePort. handle runs on the calling goroutine.
 func (p *tablePort) Serve(handle func(*comm.TableCall) error) error {
 	return p.serve(func() (int, error) { return p.dispatch(handle) })
 }
 
-// dispatch hands over every call that is there, and answers it.
+// dispatch hands over every call that has arrived, and answers it.
 func (p *tablePort) dispatch(handle func(*comm.TableCall) error) (calls int, err error) {
 	for _, c := range p.callers {
 		posted := c.line.Posted.Load()
@@ -104,7 +105,8 @@ func (p *tablePort) dispatch(handle func(*comm.TableCall) error) (calls int, err
 	return calls, nil
 }
 
-// validate checks what a trainer says of its call before anything relies on it.
+// validate checks a trainer's data on its call before any code relies on the
+// data.
 func (c *tableCaller) validate(posted uint32) error {
 	line := c.line
 	kind, batch, atNS := op.CallKind(line.Kind), line.Batch, line.PostedNS
@@ -126,7 +128,7 @@ func (c *tableCaller) validate(posted uint32) error {
 	return c.BeginLookup(batch, atNS)
 }
 
-// Close implements TablePort.
+// Close implements comm.TablePort.
 func (p *tablePort) Close() error {
 	if p.shut() {
 		p.unmap()

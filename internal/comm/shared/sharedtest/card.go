@@ -1,4 +1,5 @@
-// Package sharedtest has what the tests of links of shared memory share: a device, and rows that a neighbour changes.
+// Package sharedtest has helpers for tests of shared-memory links: a fake
+// device, and rows that a peer changes.
 package sharedtest
 
 import (
@@ -15,29 +16,29 @@ import (
 	"github.com/psbench/psbench/internal/comm/commtest"
 )
 
-// Card is a device whose memory is Go's, and on which all is done at once. Its lock stands for the order
-// of marks.
+// Card is a fake device. A card's memory is Go memory, and all work on a card
+// is done at once. The card's lock replaces the order of marks.
 type Card struct {
 	Mu     sync.Mutex
 	Ends   []*CardEnd
 	Given  int
-	Refuse string // what Import says
-	Apart  error  // what Join says
-	// Late is how much later than the others the first end sums rows.
+	Refuse string // error of Import
+	Apart  error  // error of Join
+	// Late delays the first end's sum of rows.
 	Late time.Duration
 }
 
-// CardEnd implements comm.DeviceEnd. An offer is its number.
+// CardEnd implements comm.DeviceEnd. Its offer is its number.
 type CardEnd struct {
 	Card   *Card
 	lent   []*tensor.Bucket
-	Total  []float32 // of rows
-	sums   int       // of rows
+	Total  []float32 // sum of rows
+	sums   int       // number of sums of rows
 	number int
 	Closed bool
 }
 
-// Move gives a store buckets on the device.
+// Move adds buckets on the device to the store.
 func (c *Card) Move(_ int, s *comm.Store) comm.Device {
 	for _, b := range s.Buckets {
 		s.Lent = append(s.Lent, tensor.BucketIn(make([]float32, b.Room()), b.Shown, b.BucketSpec))
@@ -45,7 +46,7 @@ func (c *Card) Move(_ int, s *comm.Store) comm.Device {
 	return c
 }
 
-// Join makes an end, unless the card is apart.
+// Join makes an end, or returns Apart.
 func (c *Card) Join(_ []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEnd, error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -57,10 +58,10 @@ func (c *Card) Join(_ []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEn
 	return e, nil
 }
 
-// Offer is the number of the end.
+// Offer returns the number of the end.
 func (e *CardEnd) Offer() []byte { return []byte(strconv.Itoa(e.number)) }
 
-// Import gives the buckets of the end with that number.
+// Import returns the buckets of the end with that number.
 func (e *CardEnd) Import(_ int, offer []byte) (values [][]float32, err error) {
 	e.Card.Mu.Lock()
 	defer e.Card.Mu.Unlock()
@@ -77,7 +78,7 @@ func (e *CardEnd) Import(_ int, offer []byte) (values [][]float32, err error) {
 	return values, nil
 }
 
-// Give counts what is handed over.
+// Give counts the buckets that are handed over.
 func (e *CardEnd) Give(int) error {
 	e.Card.Mu.Lock()
 	defer e.Card.Mu.Unlock()
@@ -85,7 +86,7 @@ func (e *CardEnd) Give(int) error {
 	return nil
 }
 
-// Sum makes all parts their sum or mean.
+// Sum replaces all parts by their sum or mean.
 func (e *CardEnd) Sum(_ int, parts [][]float32, mean bool) error {
 	e.Card.Mu.Lock()
 	defer e.Card.Mu.Unlock()
@@ -104,7 +105,7 @@ func (e *CardEnd) Sum(_ int, parts [][]float32, mean bool) error {
 	return nil
 }
 
-// SumRows keeps the sum of all rows.
+// SumRows stores the sum of all rows in Total.
 func (e *CardEnd) SumRows(_ int, gradients []*tensor.Gradient, union []int32, mean bool) error {
 	if e.number == 0 {
 		time.Sleep(e.Card.Late)
@@ -129,7 +130,8 @@ func (e *CardEnd) SumRows(_ int, gradients []*tensor.Gradient, union []int32, me
 	return nil
 }
 
-// TakeRows gives that sum, once all ends have theirs.
+// TakeRows copies Total to sum. TakeRows fails if another end has not computed
+// its sum yet.
 func (e *CardEnd) TakeRows(_ int, sum []float32) error {
 	e.Card.Mu.Lock()
 	defer e.Card.Mu.Unlock()
@@ -142,25 +144,27 @@ func (e *CardEnd) TakeRows(_ int, sum []float32) error {
 	return nil
 }
 
-// Close notes that it was called.
+// Close records the call.
 func (e *CardEnd) Close() error {
 	e.Closed = true
 	return nil
 }
 
-// CardElsewhere is a Card on which some end offers buckets, which one of another Card seems to do.
+// CardElsewhere makes a Card whose end 0 already offers buckets. An offer from
+// an end of another Card then seems to be valid on it.
 func CardElsewhere() *Card {
 	c := &Card{}
 	c.Ends = []*CardEnd{{Card: c, lent: comm.NewStore(LentSpecs).Buckets}}
 	return c
 }
 
-// LentSpecs has a bucket that a group would sum from copies, one in slices, and a table.
+// LentSpecs has a bucket that a group sums from copies, a bucket that it sums
+// in slices, and a table.
 var LentSpecs = []tensor.BucketSpec{
 	commtest.DenseSpec(0, 7), commtest.DenseSpec(1, 5000), commtest.SparseSpec(2, 40, 3, 40),
 }
 
-// Draw fills a bucket by its rank.
+// Draw fills a bucket with values that depend on the rank.
 func (c *Card) Draw(b *tensor.Bucket, rank int) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -173,13 +177,13 @@ func (c *Card) Draw(b *tensor.Bucket, rank int) {
 	}
 }
 
-// RequireMean requires what three ranks leave.
+// RequireMean requires the mean over ranks 0 to 2 of Draw.
 func (c *Card) RequireMean(t *testing.T, what string, b *tensor.Bucket) {
 	t.Helper()
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	want := []float32{1, 2, 3, 4, 5, 6, 7}
-	if b.Sparse { // row 1 of all, and rows 5, 6 and 7 of one each
+	if b.Sparse { // row 1 is in all gradients; rows 5, 6 and 7 are in one each
 		want = []float32{1, 2, 3, 1, 4. / 3, 5. / 3, 4. / 3, 5. / 3, 2, 5. / 3, 2, 7. / 3}
 		if !slices.Equal(b.Gradient.Rows, []int32{1, 5, 6, 7}) {
 			t.Fatalf("%s, bucket %d has rows %v", what, b.Index, b.Gradient.Rows)

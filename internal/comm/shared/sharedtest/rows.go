@@ -15,14 +15,14 @@ import (
 
 var flipped = []int32{math.MaxInt32, -1, math.MinInt32}
 
-// Flip writes rows that are none of any table.
+// Flip overwrites rows with numbers that no table has.
 func Flip(shown []int32) {
 	for i := range shown {
 		atomic.StoreInt32(&shown[i], flipped[i%len(flipped)])
 	}
 }
 
-// Foreign maps a store once more, as another process does.
+// Foreign maps a store a second time, as another process does.
 func Foreign(t commtest.TB, s *comm.Store) *tensor.Bucket {
 	t.Helper()
 	fd, err := unix.Dup(s.Segment.FD())
@@ -33,7 +33,7 @@ func Foreign(t commtest.TB, s *comm.Store) *tensor.Bucket {
 	return layout.ViewStore(segment, s.Specs()).Buckets[0]
 }
 
-// RowsOf fills a bucket.
+// RowsOf gives the bucket these rows, with all values 1.
 func RowsOf(b *tensor.Bucket, rows ...int32) *tensor.Bucket {
 	b.Gradient.Rows = append(b.Gradient.Rows[:0], rows...)
 	b.Gradient.Values = b.Gradient.Values[:len(rows)*b.Width]
@@ -43,7 +43,7 @@ func RowsOf(b *tensor.Bucket, rows ...int32) *tensor.Bucket {
 	return b
 }
 
-// BucketOf is the bucket of a store, or one of its own on the heap.
+// BucketOf returns bucket k of a store, or a new bucket on the heap.
 func BucketOf(s *comm.Store, k int, copied bool) *tensor.Bucket {
 	if copied {
 		return tensor.NewBucket(s.Buckets[k].BucketSpec)

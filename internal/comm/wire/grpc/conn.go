@@ -1,4 +1,4 @@
-// Package grpc is a network whose connections are calls over gRPC.
+// Package grpc is a network whose connections are gRPC calls.
 package grpc
 
 import (
@@ -17,54 +17,55 @@ import (
 )
 
 const (
-	// grpcMessage bounds a message in bytes.
+	// messageBytes is the maximum size of a message.
 	messageBytes = 1 << 20
-	// grpcWindow is how many bytes may be under way to a peer that does not read
-	// them, and so what a link may hold in memory on its account.
+	// windowBytes is the number of bytes that may be in transit to a peer that
+	// does not read them. A link may use this much memory for them.
 	windowBytes = 8 << 20
-	// grpcSmall is the size up to which gRPC takes no interest in the fate of a
-	// buffer; such pieces are copied into one that is larger.
+	// smallBytes is the size up to which gRPC does not track a buffer. Smaller
+	// pieces are copied into a larger buffer.
 	smallBytes = 4 << 10
-	// grpcGrace bounds the orderly end of a connection whose peer does not react.
+	// closeGrace is the timeout for an orderly end if the peer does not react.
 	closeGrace = 100 * time.Millisecond
 )
 
-// conn makes a net.Conn of a call over gRPC: a bidirectional stream of messages
-// whose bytes are the frames, cut anywhere.
+// conn turns a gRPC call into a net.Conn. The call is a bidirectional stream of
+// messages. The messages' bytes are the frames, split at any point.
 //
-// A link over gRPC is a baseline for comparisons. On top of the cost of a socket, gRPC copies
-// every byte once on either side and cuts messages into pieces of 16 KiB.
+// A link over gRPC is a baseline for comparisons. In addition to the cost of a
+// socket, gRPC copies every byte once on each side and splits messages into
+// pieces of 16 KiB.
 type conn struct {
-	*watchedConn // the socket below
+	*watchedConn // the underlying socket
 	stream       stream
-	end          func()        // ends the call in order and gives everything back; waits for it
+	end          func()        // ends the call in order, frees everything, and waits for the end
 	shut         chan struct{} // closed by Close
 	shutting     sync.Once
 
 	pumps    sync.WaitGroup
 	messages chan *mem.Reader // from the pump
-	ended    chan struct{}    // closed when the pump has met endErr
+	ended    chan struct{}    // closed when the pump has received endErr
 	endErr   error
-	in       *mem.Reader // what is left of a message
+	in       *mem.Reader // unread rest of a message
 	readBy   expiry
 
-	out      mem.BufferSlice // the message being put together
-	size     int             // of out, in bytes
-	small    []byte          // storage of its small pieces
-	held     atomic.Int32    // buffers of the last message that gRPC still reads
-	released chan struct{}   // told when held comes to 0; capacity 1
+	out      mem.BufferSlice // the message being assembled
+	size     int             // size of out in bytes
+	small    []byte          // memory of its small pieces
+	held     atomic.Int32    // buffers of the last message that gRPC still uses
+	released chan struct{}   // gets a token when held reaches 0; capacity 1
 	writing  sync.Mutex
-	failed   bool // gRPC may still hold the message
+	failed   bool // gRPC may still use the message
 	writeBy  expiry
 }
 
-// grpcStream is what the two ends of a call have in common.
+// stream is the common interface of a call's two ends.
 type stream interface {
 	SendMsg(m any) error
 	RecvMsg(m any) error
 }
 
-// newConn leaves it to the caller to set end and to start the pump.
+// newConn makes a conn. The caller must set end and start the pump.
 func newConn(socket *watchedConn, stream stream) *conn {
 	c := &conn{
 		watchedConn: socket, stream: stream, shut: make(chan struct{}),
@@ -76,8 +77,8 @@ func newConn(socket *watchedConn, stream stream) *conn {
 	return c
 }
 
-// pump takes messages out of gRPC, which may drop those that it still holds when
-// the peer ends the call.
+// pump reads messages from gRPC as they arrive. When the peer ends the call,
+// gRPC may drop messages that were not read.
 func (c *conn) pump() {
 	defer close(c.ended)
 	for {
@@ -123,7 +124,7 @@ func (c *conn) receive() error {
 	case <-passed:
 		return opError("read", os.ErrDeadlineExceeded)
 	case <-c.ended:
-		select { // the last message may have come just before the end
+		select { // the last message may have arrived just before the end
 		case c.in = <-c.messages:
 		default:
 			return c.endErr
@@ -140,8 +141,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// WriteVector implements vectorWriter. Like a socket it returns when parts may
-// change again; after an error that is when Close has returned.
+// WriteVector implements vectorWriter. Like a socket it returns when the caller
+// may change parts. After an error the caller may change them once Close has
+// returned.
 func (c *conn) WriteVector(parts [][]byte) (err error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -164,7 +166,7 @@ func (c *conn) WriteVector(parts [][]byte) (err error) {
 	return c.flush()
 }
 
-// add puts piece at the end of the message, without a copy if it is large.
+// add appends piece to the message, without a copy if it is large.
 func (c *conn) add(piece []byte) {
 	if cap(piece) < smallBytes {
 		start := len(c.small)
@@ -175,7 +177,7 @@ func (c *conn) add(piece []byte) {
 	c.out = append(c.out, mem.NewBuffer(&piece, (*release)(c)))
 }
 
-// flush sends the message and waits until gRPC needs its buffers no more.
+// flush sends the message and waits until gRPC no longer uses its buffers.
 func (c *conn) flush() error {
 	if c.size == 0 {
 		return nil
@@ -213,18 +215,18 @@ func (c *conn) awaitRelease() error {
 		err = syscall.EPIPE
 	}
 	select {
-	case <-c.released: // a peer that closes once it has the message may be that fast
+	case <-c.released: // a peer may close as soon as it has the message
 		return nil
 	default:
 		return opError("write", err)
 	}
 }
 
-// release is a conn as gRPC sees it: a pool that gets a buffer back after its
-// last read.
+// release presents a conn to gRPC as a buffer pool. gRPC returns each buffer to
+// it after the last read.
 type release conn
 
-// Get is never called: the buffers are not of a pool.
+// Get is never called, because the buffers do not come from a pool.
 func (c *release) Get(n int) *[]byte {
 	b := make([]byte, n)
 	return &b
@@ -232,12 +234,12 @@ func (c *release) Get(n int) *[]byte {
 
 func (c *release) Put(*[]byte) {
 	if c.held.Add(-1) == 0 {
-		c.released <- struct{}{} // has room: one message is out at a time
+		c.released <- struct{}{} // never blocks: only one message is out
 	}
 }
 
-// Close implements net.Conn: what was written still arrives, if the peer reads on
-// and nothing is being written now.
+// Close implements net.Conn. Written data still arrive if the peer keeps
+// reading and no write is running.
 func (c *conn) Close() error {
 	c.shutting.Do(func() {
 		close(c.shut)
@@ -277,8 +279,8 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "grpc", Err: err}
 }
 
-// readError converts an error of RecvMsg to a socket's. gRPC does not distinguish a
-// peer that died from one that has closed.
+// readError converts an error of RecvMsg to a socket error. gRPC does not
+// distinguish a dead peer from a peer that has closed.
 func readError(err error) error {
 	switch s := status.Convert(err); {
 	case errors.Is(err, io.EOF), s.Code() == codes.Canceled, s.Code() == codes.Unavailable:

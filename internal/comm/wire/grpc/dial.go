@@ -21,32 +21,32 @@ import (
 const (
 	service = "psbench.Link"
 	method  = "Frames"
-	// grpcBuffer is how many bytes go to and come from the socket at once.
+	// bufferBytes is the size of one read or write on the socket.
 	bufferBytes = 256 << 10
 )
 
 var frames = grpc.StreamDesc{StreamName: method, ClientStreams: true, ServerStreams: true}
 
-// grpcBytes is a codec that leaves bytes as they are.
+// bytesCodec is a codec that leaves bytes unchanged.
 type bytesCodec struct{}
 
 func (bytesCodec) Name() string { return "bytes" }
 
-// Marshal takes a *mem.BufferSlice, whose bytes are the message.
+// Marshal takes a *mem.BufferSlice with the bytes of the message.
 func (bytesCodec) Marshal(v any) (mem.BufferSlice, error) { return *v.(*mem.BufferSlice), nil }
 
-// Unmarshal takes a *mem.Reader, which holds the message from then on.
+// Unmarshal takes a *mem.Reader, which then holds the message.
 func (bytesCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	v.(*mem.Reader).Reset(data)
 	return nil
 }
 
-// dial opens the call of a link over socket, which it owns from now on.
+// dial opens a link's call over socket, which it then owns.
 func dial(socket net.Conn, deadline time.Time) (net.Conn, error) {
 	watched := watch(socket)
 	var once sync.Once
 	dial := func(context.Context, string) (nc net.Conn, err error) {
-		err = net.ErrClosed // the client may not connect again
+		err = net.ErrClosed // the client must not connect again
 		once.Do(func() { nc, err = watched, nil })
 		return nc, err
 	}
@@ -70,8 +70,9 @@ func dial(socket net.Conn, deadline time.Time) (net.Conn, error) {
 	timer := time.AfterFunc(time.Until(deadline), cancel)
 	stream, err := client.NewStream(ctx, &frames, "/"+service+"/"+method)
 	if err == nil {
-		// Until the server has shown that it is there, gRPC keeps what is written
-		// for another try and does not tell reliably that it is done with it.
+		// Until the server has answered, gRPC keeps written data for a retry.
+		// Until then, gRPC does not reliably report that it no longer uses the
+		// data.
 		_, err = stream.Header()
 	}
 	late := !timer.Stop()
@@ -95,8 +96,8 @@ func dial(socket net.Conn, deadline time.Time) (net.Conn, error) {
 	return c, nil
 }
 
-// accept waits for the call that comes over socket, which it owns from now
-// on. Each link has a server of its own, and so ends by itself.
+// accept waits for the call over socket, which it then owns. Each link has its
+// own server, so a link can end alone.
 func accept(socket net.Conn, deadline time.Time) (net.Conn, error) {
 	watched := watch(socket)
 	calls := make(chan grpc.ServerStream, 1)
@@ -147,7 +148,7 @@ func accept(socket net.Conn, deadline time.Time) (net.Conn, error) {
 	}
 	c.pumps.Go(func() {
 		c.pump()
-		leave() // the client has closed its end and waits for ours
+		leave() // the client has closed its end and waits for this end
 	})
 	return c, nil
 }
@@ -169,7 +170,7 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 func (l *oneConn) Close() error   { return nil }
 
-// watchedConn tells when somebody has closed it.
+// watchedConn reports when it has been closed.
 type watchedConn struct {
 	net.Conn
 	once   sync.Once
@@ -183,5 +184,5 @@ func (c *watchedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Network has ports as TCP, with frames in a call over gRPC.
+// Network listens on TCP ports and carries frames in a gRPC call.
 var Network = wire.TCP.Over("grpc", dial, accept)

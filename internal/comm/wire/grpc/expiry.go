@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// expiry is a deadline that a select can wait for.
+// expiry is a deadline that a select statement can wait for.
 type expiry struct {
 	mu    sync.Mutex
 	at    time.Time
 	timer *time.Timer
-	over  chan struct{} // closed once at has passed
+	over  chan struct{} // closed once the deadline (at) has passed
 }
 
 func (e *expiry) init() { e.over = make(chan struct{}) }
 
-// passed is closed when the deadline that is set now has passed, unless it is
-// set anew before.
+// passed returns a channel that is closed when the current deadline passes,
+// unless set changes the deadline first.
 func (e *expiry) passed() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.over
 }
 
-// set moves the deadline; the zero time lifts it.
+// set changes the deadline; the zero time means none.
 func (e *expiry) set(t time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -45,7 +45,8 @@ func (e *expiry) set(t time.Time) {
 	}
 }
 
-// check runs when the timer fires, perhaps for a deadline that has moved since.
+// check runs when the timer fires. The deadline may have changed since the
+// timer was set.
 func (e *expiry) check() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

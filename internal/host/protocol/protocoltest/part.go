@@ -1,5 +1,5 @@
-// Package protocoltest is the part's side of docs/protocol.md, for tests of hosts: a test says what
-// its part does with each frame.
+// Package protocoltest plays the part's side of docs/protocol.md in tests of hosts. The test
+// decides how its part handles each frame.
 package protocoltest
 
 import (
@@ -46,27 +46,28 @@ const (
 	AskedCounts    uint8 = 27
 )
 
-// Part is a part that a host calls. Take runs on its goroutine and may send.
+// Part is a part that a host calls.
 type Part struct {
-	// Take takes each frame that is neither a segment, a tensor nor a ping. Its error ends the part's
-	// side of the link, io.EOF without a word.
+	// Take handles each frame that is not a segment, a tensor or a ping. Take runs on the part's
+	// goroutine and may send frames. An error ends the part's side of the link. With io.EOF, the part
+	// sends no message.
 	Take func(p *Part, h wire.Header) error
 
 	listener *net.UnixListener
 	conn     *net.UnixConn
 	link     uint64
-	came     uint64        // frames of the host
-	later    []wire.Header // calls that have come and are not served yet
+	came     uint64        // number of frames from the host
+	later    []wire.Header // calls that have arrived but are not handled so far
 	segments map[int32]*shm.Segment
-	tensors  map[[2]int32][]byte // of the host
-	mine     map[[2]int32][]byte // that it has given
+	tensors  map[[2]int32][]byte // tensors of the host
+	mine     map[[2]int32][]byte // tensors that the part announced
 	ended    chan error
 
 	sending sync.Mutex
 	sent    uint64
 }
 
-// NewPart has a part of this name listen in a folder.
+// NewPart starts a part with this name. The part listens in the folder dir.
 func NewPart(t testing.TB, dir, name string, take func(p *Part, h wire.Header) error) (*Part, process.Peer) {
 	t.Helper()
 	path := filepath.Join(dir, name+".sock")
@@ -90,7 +91,8 @@ func NewPart(t testing.TB, dir, name string, take func(p *Part, h wire.Header) e
 	return p, process.Peer{Name: name, Address: path, Protocol: true}
 }
 
-// End ends the part as its death would, and waits for it. The error is why it ended by itself.
+// End stops the part as if it had died, and waits for it. If the part had already ended by itself,
+// the error says why.
 func (p *Part) End() error {
 	_ = p.listener.Close()
 	p.sending.Lock()
@@ -106,7 +108,7 @@ func (p *Part) End() error {
 	return err
 }
 
-// Ended waits until the link has ended, and says why.
+// Ended waits until the link has ended, and returns the reason.
 func (p *Part) Ended() error {
 	err := <-p.ended
 	p.ended <- err
@@ -116,7 +118,7 @@ func (p *Part) Ended() error {
 func (p *Part) serve() error {
 	conn, err := p.listener.AcceptUnix()
 	if err != nil {
-		return nil // nobody has called
+		return nil // no host has called
 	}
 	p.sending.Lock()
 	p.conn = conn
@@ -179,19 +181,19 @@ func sizeOf(role uint8) int64 {
 	return 4
 }
 
-// Of is what a tensor of the host holds.
+// Of returns the memory of a host's tensor.
 func (p *Part) Of(role uint8, index int32) []byte { return p.tensors[[2]int32{int32(role), index}] }
 
-// Mine is what a tensor holds that it has given.
+// Mine returns the memory of a tensor that the part announced.
 func (p *Part) Mine(role uint8, index int32) []byte { return p.mine[[2]int32{int32(role), index}] }
 
-// Floats returns the bytes of Of as float32 values.
+// Floats returns the same memory as Of, as float32 values.
 func (p *Part) Floats(role uint8, index int32) []float32 {
 	return tensor.ViewFloat32(p.Of(role, index))
 }
 
-// Ask asks for memory and gives the number of its segment and its bytes. Calls that come
-// before that are served later.
+// Ask requests memory from the host and returns its segment's number and bytes. Calls that arrive
+// before the memory are handled later.
 func (p *Part) Ask(bytes int) (number int32, at []byte, err error) {
 	asked := int32(1000 + len(p.segments)) // #nosec G115 -- few
 	if err := p.Send(wire.Header{Op: Memory, Arg: int64(bytes), Bucket: asked}); err != nil {
@@ -211,7 +213,7 @@ func (p *Part) Ask(bytes int) (number int32, at []byte, err error) {
 	}
 }
 
-// Give asks for memory, puts what there is into it and announces it as a tensor.
+// Give requests memory, copies the bytes of what there and announces the memory as a tensor.
 func (p *Part) Give(role uint8, index int32, what []byte) error {
 	number, at, err := p.Ask(max(1, len(what)))
 	if err != nil {
@@ -223,17 +225,17 @@ func (p *Part) Give(role uint8, index int32, what []byte) error {
 		Arg2: int64(len(what)) / sizeOf(role)})
 }
 
-// Send sends a frame, with a text or without.
+// Send sends a frame, with or without a text.
 func (p *Part) Send(h wire.Header, text ...byte) error { return p.write(h, ^p.link, text) }
 
-// Skip leaves out a number of the frames.
+// Skip leaves out one number in the sequence of frames.
 func (p *Part) Skip() {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	p.sent++
 }
 
-// Forge sends a frame with a link and a sequence that nobody made.
+// Forge sends a frame with an invalid link and sequence number.
 func (p *Part) Forge(h wire.Header) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
@@ -254,7 +256,7 @@ func (p *Part) write(h wire.Header, link uint64, text []byte) error {
 	return err
 }
 
-// read reads a header, and the descriptor that came with it; -1: none.
+// read reads a header and the file descriptor sent with it, or -1 without one.
 func (p *Part) read() (h wire.Header, fd int, err error) {
 	var buf [wire.HeaderSize]byte
 	fd = -1
