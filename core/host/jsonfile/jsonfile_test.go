@@ -88,7 +88,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// Whole numbers are whole however they are written, and errors after them are where they were.
+// Integers are accepted in all notations. They do not change the positions of errors that follow them.
 func TestDecodeWholeNumbers(t *testing.T) {
 	var got shape
 	if err := Decode("f",
