@@ -24,7 +24,7 @@ type stamp struct {
 
 func (s source) equal(other source) bool { return maps.Equal(s, other) }
 
-// add adds a regular file. A file that is deleted meanwhile is skipped.
+// add adds a regular file. If the file is deleted at the same time, add skips it.
 func (s source) add(path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		s[path] = stamp{info.ModTime().UnixNano(), info.Size()}
@@ -140,8 +140,8 @@ func embeds(code source) map[string][]string {
 }
 
 // embed adds the files that a pattern matches in a folder. If the pattern matches a folder, embed adds all files below
-// it, but hidden files only if the pattern has the prefix all:. It also adds names that begin with _, which Go would
-// skip; this does no harm.
+// it. It skips hidden files unless the pattern has the prefix all:. It also adds files whose names begin with _. Go
+// would skip these files, but adding them does no harm.
 func (s source) embed(folder, pattern string) {
 	pattern, everything := strings.CutPrefix(pattern, "all:")
 	matches, _ := fs.Glob(os.DirFS(folder), pattern)

@@ -18,7 +18,7 @@ type Clock struct {
 
 	mu        sync.Mutex
 	exchanges []Exchange // nil for a Clock that Known returned
-	settled   *Estimate  // set once the estimate no longer changes
+	settled   *Estimate  // final estimate; nil until Settle is called
 }
 
 // New returns a Clock that takes its readings by calling ask. Before the first Read, nothing is known about the other

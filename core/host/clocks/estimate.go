@@ -129,8 +129,8 @@ func (c corridor) widest(e Estimate, drift float64) float64 {
 	for i := 1; i < len(c); i++ {
 		a, b := c[i-1], c[i]
 		span := float64(b.atNS - a.atNS)
-		bulge := func(left, right, sign float64) float64 { // of one side, from its values at both gates
-			meet := min(max((span+sign*(right-left)/drift)/2, 0), span) // time after a
+		bulge := func(left, right, sign float64) float64 { // bulge of one side, from its values at both gates
+			meet := min(max((span+sign*(right-left)/drift)/2, 0), span) // meeting point, in ns after gate a
 			line := float64(e.OffsetNS) + e.Drift*(float64(a.atNS-e.AtNS)+meet)
 			return sign*(left-line) + drift*meet
 		}

@@ -16,7 +16,7 @@ import (
 type simulated struct {
 	offset, drift float64
 	wander        float64 // slope of the triangle
-	period        float64 // of the triangle, in ns
+	period        float64 // period of the triangle, in ns
 }
 
 // at returns how far the simulated clock is ahead when this clock reads ns.
@@ -64,7 +64,7 @@ func TestBoundIsTight(t *testing.T) {
 		at := i * int64(time.Second)
 		trip := int64(200_000)
 		if i%3 == 1 {
-			trip = 20_000_000 // at a busy moment
+			trip = 20_000_000 // round trip at a busy moment
 		}
 		exchanges = append(exchanges,
 			Exchange{SentNS: at, RemoteNS: at + trip/2 + 5_000_000_000 + i*10_000, ReceivedNS: at + trip})

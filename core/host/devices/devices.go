@@ -41,8 +41,8 @@ type Mode string
 // These are the compute modes of the driver.
 const (
 	Shared     Mode = "default"
-	Exclusive  Mode = "exclusive"  // one process
-	Prohibited Mode = "prohibited" // no process
+	Exclusive  Mode = "exclusive"  // one process at a time
+	Prohibited Mode = "prohibited" // no process at all
 )
 
 // MPS is NVIDIA's Multi-Process Service. With MPS, kernels of several processes run on a device at once. Without it,

@@ -20,7 +20,7 @@ import (
 // File is a file that a command runs.
 type File struct {
 	Path   string // absolute, without symbolic links
-	SHA256 string // in hex
+	SHA256 string // checksum in hex
 }
 
 // deepest is how many levels of nested interpreters the kernel allows.
@@ -43,9 +43,9 @@ func Files(command []string) ([]File, error) {
 	return files, nil
 }
 
-// Paths lists the files that a command runs, resolved and without duplicates. The order is: first the program; then the
-// interpreters of a script, which are env and the program that env finds; then the arguments that name files, such as a
-// script for an interpreter; and then the modules that a Python script imports from its own folder.
+// Paths lists the files that a command runs, resolved and without duplicates. The program comes first. If it is a
+// script, its interpreters follow, including env and the program that env finds. Then come the arguments that name
+// files, such as a script for an interpreter. The modules that a Python script imports from its own folder come last.
 func Paths(command []string) ([]string, error) {
 	var paths []string
 	add := func(path string) error {

@@ -20,12 +20,12 @@ type walker struct {
 	dec  *json.Decoder
 	// start is the offset of the last token.
 	start int64
-	whole []whole // in the order of the text
+	whole []whole // integers in the order of the text
 }
 
 // whole is an integer that is written in another way, such as 1.0 or 1e3.
 type whole struct {
-	at, length int64 // of its text
+	at, length int64 // offset and length of the integer's text
 	digits     string
 }
 

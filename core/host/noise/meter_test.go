@@ -130,7 +130,7 @@ func TestIntervals(t *testing.T) {
 // first.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
-		others, steal time.Duration // of 40 s
+		others, steal time.Duration // of 40 s of CPU time
 		want          []string
 	}{
 		"a quiet machine": {0, 0, nil},
@@ -165,7 +165,7 @@ func TestWarnings(t *testing.T) {
 // Throttling causes a warning only if it affects more than 5 % of the measured pass.
 func TestThrottling(t *testing.T) {
 	for name, c := range map[string]struct {
-		quota, heat time.Duration // of 10 s
+		quota, heat time.Duration // of an interval of 10 s
 		want        []string
 	}{
 		"hardly": {s / 2, s / 2, nil},

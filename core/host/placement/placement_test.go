@@ -142,7 +142,7 @@ type run struct {
 	processes []Process
 	policy    Policy
 	affinity  Affinity
-	servers   int // without a device
+	servers   int // number of servers without a device
 	trainers  int
 }
 
@@ -322,7 +322,7 @@ func TestLay(t *testing.T) {
 		hosts     []Host
 		processes []Process
 		affinity  Affinity
-		cpus      string // of each process
+		cpus      string // CPUs of each process
 		notes     []string
 	}{
 		"anywhere": {hosts(1, 2, 2, 0), processesOf(2, 0, 1, 0, false), Anywhere,

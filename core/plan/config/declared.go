@@ -11,11 +11,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared holds what a part declares about itself and what determines the links of a run.
+// declared holds what a part declares about itself. This determines which links a run has.
 type declared struct {
-	serves sdk.Service    // of a server
-	needs  sdk.Service    // of a trainer
-	links  registry.Links // of a hook
+	serves sdk.Service    // service that a server provides
+	needs  sdk.Service    // service that a trainer needs
+	links  registry.Links // links that a hook uses
 }
 
 // partsOf returns the parts of a plugin. It asks each plugin only once.

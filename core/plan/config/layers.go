@@ -43,10 +43,10 @@ type Layer struct {
 type Config struct {
 	option.Options
 	layers   []layer           // lowest first
-	sources  map[string]source // by key
+	sources  map[string]source // source of each value, by key
 	settings []assignment      // lowest layer first
 	cuda     CUDAFinder
-	takes    func(part sdk.Part, setting string) bool // from Sources.Takes
+	takes    func(part sdk.Part, setting string) bool // copy of Sources.Takes
 }
 
 // Merge combines the layers. Unknown keys and values with a wrong type are errors, even if a higher layer overrides

@@ -30,7 +30,7 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 // bounded returns a plugin with the user's memory limit. The limit does not apply to psbench's own parts.
 func (r *resolver) bounded(p registry.Plugin) registry.Plugin {
 	if p.Name != registry.Builtin && r.PluginMemory != "" {
-		n, _ := bytesize.Parse(r.PluginMemory) // was checked when it was given
+		n, _ := bytesize.Parse(r.PluginMemory) // the user's text was checked when it was given
 		p.Memory = int64(n)
 	}
 	return p
@@ -298,7 +298,7 @@ func (c *Config) optionValues() (map[string]any, error) {
 		return nil, err
 	}
 	for _, o := range option.All() {
-		if o.Type == option.List && values[o.Key] == nil { // was not given
+		if o.Type == option.List && values[o.Key] == nil { // the list was not given
 			values[o.Key] = []any{}
 		}
 	}

@@ -54,7 +54,7 @@ func configSchema() *jsonschema.Schema {
 			allowed = p.Items
 		case option.Integer:
 			p.Minimum, p.Maximum = number(o.Min), number(o.Max)
-			if o.Max == math.MaxUint64 { // an option for a seed
+			if o.Max == math.MaxUint64 { // the option is a seed
 				p.Minimum = json.Number(strconv.Itoa(math.MinInt64))
 			}
 		case option.Size:

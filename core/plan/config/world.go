@@ -89,8 +89,8 @@ func (w World) CUDA(rank int) bool {
 		rank >= w.firstServer()+w.Servers && rank < w.Master()
 }
 
-// ServerOf returns the rank of a trainer's server. Each server has the same number of consecutive trainers, on the CPU
-// or on CUDA devices like the server itself. ok is false if there are no servers or every trainer uses every server.
+// ServerOf returns the rank of a trainer's server. Each server has the same number of consecutive trainers. Trainers on
+// CUDA devices have servers on CUDA devices. ok is false if there are no servers or every trainer uses every server.
 // The world must have passed Check.
 func (w World) ServerOf(trainer int) (rank int, ok bool) {
 	switch {

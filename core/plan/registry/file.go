@@ -70,11 +70,11 @@ type HookEntry struct {
 // entry is an entry of any of the maps.
 type entry struct {
 	Entry
-	links         []sdk.Link // for a hook; nil if the file does not say
-	serves, needs string     // for a server and for a trainer
-	asynchronous  *bool      // for a server; nil if the file does not say
+	links         []sdk.Link // links of a hook; nil if the file does not list them
+	serves, needs string     // services of a server and of a trainer
+	asynchronous  *bool      // whether a server is asynchronous; nil if the file does not say
 	defaults      map[string]any
-	bounds        map[string]string // for a trainer
+	bounds        map[string]string // bounds of a trainer
 }
 
 // written is an entry of one of the maps in a file.

@@ -120,9 +120,9 @@ type Item struct {
 	// plugin declares this too. They are nil or "" if the file says nothing.
 	Links        *Links
 	Serves       sdk.Service
-	Asynchronous *bool // for a server
+	Asynchronous *bool // only for servers
 	Needs        sdk.Service
-	Bounds       []Bound // for a trainer
+	Bounds       []Bound // only for trainers
 	// Defaults are values of options. A trainer or model sets them unless the user gives other values.
 	Defaults map[string]any
 	// File is the registry file that contains the item.

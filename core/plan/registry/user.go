@@ -143,7 +143,7 @@ func (r *Registry) takeUser(u *userFile) {
 		}
 		switch _, taken := r.plugins[name]; {
 		case err == nil:
-		case taken: // by psbench itself
+		case taken: // psbench itself uses the name
 			r.nameless = append(r.nameless, err)
 		default:
 			r.plugins[name] = plugin{Plugin{Name: name, File: path, User: true, Fault: err}, path}

@@ -80,7 +80,7 @@ type agent struct {
 	ending  sync.WaitGroup // goroutines that end runs whose callers have disconnected
 
 	mu    sync.Mutex
-	run   *running // nil between runs
+	run   *running // nil while no run is open
 	owner *caller  // caller that opened the run
 	host  string   // the core's host, once the core has called
 }
@@ -89,7 +89,7 @@ type agent struct {
 func (a *agent) core() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.host == "" { // no call yet
+	if a.host == "" { // the core has not called yet
 		return ", rank 0,"
 	}
 	return ", rank 0 on " + quote.Word(a.host) + ","

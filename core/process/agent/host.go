@@ -171,7 +171,7 @@ func (h *Host) Leave(failed bool) error {
 	h.beating.Wait()
 	defer func() { _ = h.conn.Close() }()
 	if h.lost() != nil {
-		return nil // already reported
+		return nil // the loss was already reported
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
 	defer cancel()

@@ -172,7 +172,7 @@ type meeting struct {
 type guest struct {
 	conn net.Conn
 	task rollcall.Task
-	err  error // from reading its message
+	err  error // error from reading the guest's message
 }
 
 // greet reads the caller's message, and closes the connections of strangers. It calls free once the caller is
@@ -193,7 +193,7 @@ func (m *meeting) greet(conn net.Conn, free func()) {
 	watching.Wait()
 	free()
 	if err != nil {
-		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // from TLS
+		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // TLS alert
 			address := conn.RemoteAddr().String()
 			m.stranger.Store(&address)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/strangers"
 )
 
-const longestName = 256 // of a process
+const longestName = 256 // longest name of a process, in bytes
 
 // These limits apply to callers that have not yet proved the secret and stated their purpose. They limit how many such
 // callers are connected at once, and how long each may take: alone, and while others wait. The limits are generous

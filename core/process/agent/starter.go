@@ -138,7 +138,7 @@ type remote struct {
 	directory string
 	output    launch.Output
 	following sync.WaitGroup
-	stop      context.CancelFunc // makes follow return
+	stop      context.CancelFunc // ends the goroutine that runs follow
 
 	mu        sync.Mutex
 	processes map[string]*process

@@ -61,7 +61,7 @@ type fakes struct {
 	mu     sync.Mutex
 	made   map[string]*fake
 	sites  map[string]Site
-	closed []bool // values of gently
+	closed []bool // argument gently of each call of Close
 	fail   error  // error of every start
 }
 

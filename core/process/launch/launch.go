@@ -37,7 +37,7 @@ import (
 // line. The second argument is the process's name, which people see when they list processes.
 const BuiltinArgument = "__builtin-plugin"
 
-// SupervisorArgument as the first argument makes it the supervisor of a run.
+// SupervisorArgument as the first argument makes the executable the supervisor of a run.
 const SupervisorArgument = "__supervisor"
 
 // LimitArgument as the first argument makes the executable limit its own memory, and then execute the program that
@@ -72,7 +72,7 @@ func Child(parts func() []sdk.Part) bool {
 type Spec struct {
 	Name   string // such as trainer0, data or trainer0.hook
 	Plugin registry.Plugin
-	Env    []string // in addition to the core's own environment
+	Env    []string // variables in addition to the core's own environment
 	// CPUs restricts the process and its children to these CPUs. Empty means the core's CPUs.
 	CPUs machine.CPUs
 	// Input gives the process the core's standard input instead of /dev/null.

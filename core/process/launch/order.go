@@ -16,9 +16,9 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// order asks the supervisor to start a program. The core sends it with file descriptors, in this order: the connection
-// on which the supervisor answers, the program's standard input if there is one, its standard output and standard
-// error, and the program's descriptors from 3 on.
+// order asks the supervisor to start a program. The core sends file descriptors with it, in this order: first the
+// connection on which the supervisor answers, then the program's standard input, if it has one. The program's standard
+// output, its standard error and its descriptors from 3 on follow.
 type order struct {
 	Path      string
 	Args, Env []string

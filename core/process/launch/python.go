@@ -45,8 +45,8 @@ func isPythonPath(variable string) bool { return strings.HasPrefix(variable, pyt
 const compiled = "__pycache__"
 
 // PythonFolder returns the folder in the user's cache with the Python package. It writes the package if the folder is
-// missing. It returns an error for an existing folder if files are missing or unexpected, apart from what Python
-// compiled, or if users other than this one and root can change the folder.
+// missing. It returns an error for an existing folder if files are missing or unexpected. Files that Python compiled
+// are expected. It also returns an error if users other than this one and root can change the folder.
 func PythonFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -57,7 +57,7 @@ func BeatPipe() *os.File {
 		return nil
 	}
 	unix.CloseOnExec(beatFile)
-	if unix.SetNonblock(beatFile, true) != nil { // so that writes can have a deadline
+	if unix.SetNonblock(beatFile, true) != nil { // makes deadlines for writes possible
 		return nil
 	}
 	return os.NewFile(beatFile, "the pipe of heartbeats")

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// Call makes a call to a process and reports a failure of the call. If the call takes longer than timeout, it fails as
-// a wait for what that timed out. A timeout of 0 means no limit.
+// Call makes a call to a process and reports a failure of the call. A call that takes longer than timeout fails like a
+// wait that timed out; what says in the error what the core waited for. A timeout of 0 means no limit.
 func (m *Monitor) Call(ctx context.Context, name string, timeout time.Duration, what string,
 	call func(context.Context) error) error {
 	err := bounded(ctx, name, timeout, what, call)

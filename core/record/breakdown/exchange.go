@@ -129,10 +129,10 @@ func (c calls) of(m sdk.Measurement) (fromNS, calledNS int64) {
 	return fromNS, min(calledNS, m.StartNS+m.DurationNS)
 }
 
-// cut divides the time of a bucket at four moments: the trainer's hook called a link, the last trainer's hook called a
-// link, the server had received the last gradient, and the server had answered all trainers. The clocks of other hosts
-// may be wrong, so cut moves a moment that lies before the previous one. apartNS is the possible difference between
-// clocks. A wait that is not longer counts as no wait.
+// cut divides the time of a bucket at four moments. First the trainer's hook calls a link, then the last trainer's hook
+// calls a link. Then the server has received the last gradient, and then it has answered all trainers. The clocks of
+// other hosts may be wrong, so cut moves a moment that lies before the previous one. apartNS is the possible difference
+// between clocks. A wait that is not longer counts as no wait.
 func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, repliedNS, apartNS int64) Exchange {
 	end := m.StartNS + m.DurationNS
 	e := Exchange{Rank: rank, Key: m.Key, HookNS: calledNS - fromNS}

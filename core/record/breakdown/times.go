@@ -60,7 +60,7 @@ func (b *Breakdown) Straggler() (s Straggler, ok bool) {
 	if b.Waiting == nil || len(b.Waiting.Last) == 0 {
 		return s, false
 	}
-	iterations := 0 // over all sets
+	iterations := 0 // iterations of all sets
 	for _, l := range b.Waiting.Last {
 		iterations += l.Times
 	}

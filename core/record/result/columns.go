@@ -19,8 +19,8 @@ type columns struct {
 
 type seriesHead struct {
 	Rank int    `json:"rank"`
-	Type string `json:"type"` // e.g. "forward_metric"
-	Name string `json:"name"` // e.g. "forward_pass"
+	Type string `json:"type"` // such as forward_metric
+	Name string `json:"name"` // such as forward_pass
 }
 
 var columnNames = []string{"key_a", "key_b", "start_ns", "duration_ns"}

@@ -2,7 +2,7 @@ package result
 
 // Evaluation holds the results of all trainers on the held-out samples after an epoch of the measured pass.
 type Evaluation struct {
-	Epoch int `json:"epoch"` // from 0
+	Epoch int `json:"epoch"` // number of the epoch, from 0
 	// Samples is the number of evaluated samples. It is smaller than the number of held-out samples if not all trainers
 	// evaluated the epoch.
 	Samples int64 `json:"samples"`

@@ -201,7 +201,7 @@ func replace(path string, d document, moved func()) error {
 // document is the content of a file.
 type document struct {
 	value      any
-	compressed bool // with gzip
+	compressed bool // compressed with gzip
 }
 
 func compressed(path string) bool { return strings.HasSuffix(path, ".gz") }

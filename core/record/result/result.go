@@ -129,11 +129,11 @@ type Partition struct {
 	Samples           int   `json:"samples"`
 	Batches           int   `json:"batches"`
 	LargestBatch      int   `json:"largest_batch"`       // in samples; only batches that trainers run or evaluate
-	BatchesPerTrainer []int `json:"batches_per_trainer"` // per epoch
-	DroppedBatches    int   `json:"dropped_batches"`     // per epoch
+	BatchesPerTrainer []int `json:"batches_per_trainer"` // number of batches per epoch, for each trainer
+	DroppedBatches    int   `json:"dropped_batches"`     // number of batches per epoch that no trainer gets
 	// OwnBatches means that the data chose the batches itself and ignored the batch size.
 	OwnBatches        bool  `json:"own_batches"`
-	SamplesPerTrainer []int `json:"samples_per_trainer"` // per epoch
+	SamplesPerTrainer []int `json:"samples_per_trainer"` // number of samples per epoch, for each trainer
 	// HeldOut is the number of additional samples for evaluating the model. Samples does not include them.
 	HeldOut int `json:"held_out"`
 	// Streamed means that the data was read again in every epoch.
@@ -143,7 +143,7 @@ type Partition struct {
 // Process is one plugin process. It is a rank or a companion of a rank.
 type Process struct {
 	Name   string `json:"name"` // such as trainer0, server2, data or trainer0.hook
-	Rank   int    `json:"rank"` // -1 for data
+	Rank   int    `json:"rank"` // rank, or -1 for data
 	Kind   string `json:"kind"`
 	Key    string `json:"key"`
 	Plugin string `json:"plugin"`

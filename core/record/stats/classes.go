@@ -11,9 +11,9 @@ func (c Classes) Add(d Classes) Classes {
 }
 
 // AUC returns the area under the ROC curve of a binary classifier. This is the probability that a positive sample has a
-// larger score than a negative one. Equal scores count half. AUC computes the Mann-Whitney statistic (1947) divided by
-// its largest value. scores holds the counts for each score in ascending order. ok is false unless both classes have
-// samples. The time is linear in the number of scores.
+// larger score than a negative one. Equal scores count half. It is the Mann-Whitney statistic (1947) divided by its
+// largest value. scores holds the counts for each score in ascending order. ok is false unless both classes have
+// samples. AUC takes one step per score.
 func AUC(scores []Classes) (auc float64, ok bool) {
 	var wins float64 // pairs in which the positive sample has the larger score; ties count half
 	var below Classes

@@ -13,12 +13,12 @@ import (
 type keys int
 
 const (
-	ofIteration keys = iota // {epoch},{index}
-	ofEpoch                 // {epoch},0
-	ofBatch                 // {batch},{anything}
-	ofBucket                // {batch},{bucket}
-	ofTrainer               // {batch},{trainer}
-	ofNeither               // other numbers
+	ofIteration keys = iota // keys are {epoch},{index}
+	ofEpoch                 // keys are {epoch},0
+	ofBatch                 // keys are {batch},{anything}
+	ofBucket                // keys are {batch},{bucket}
+	ofTrainer               // keys are {batch},{trainer}
+	ofNeither               // keys are other numbers
 )
 
 // part is the role of a span in an exchange between ranks.

@@ -19,7 +19,7 @@ type Timeline struct {
 type Track struct {
 	Rank  int
 	Name  string // trainer0, or with several hosts trainer0 on node2 (± 120 µs)
-	Kind  string // trainer or server
+	Kind  string // either trainer or server
 	Lanes []Lane
 }
 

@@ -112,11 +112,11 @@ type Type string
 const (
 	String   Type = "string"
 	Integer  Type = "integer"
-	Number   Type = "number" // positive
-	Size     Type = "size"   // in bytes, with a unit
+	Number   Type = "number" // positive number
+	Size     Type = "size"   // number of bytes, with a unit
 	Bool     Type = "bool"
 	List     Type = "list"     // list of strings
-	Settings Type = "settings" // by kind and name
+	Settings Type = "settings" // values by kind and name of the setting
 )
 
 // EnvPrefix is the prefix of all variables that psbench reads.

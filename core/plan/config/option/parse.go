@@ -105,7 +105,7 @@ func (o Option) parseString(raw any) (any, error) {
 		s = string(v)
 	case string:
 		s = v
-	case json.Number: // such as a port
+	case json.Number: // a number, such as a port
 		s = v.String()
 	default:
 		return nil, fmt.Errorf("is %s but must be a string", Show(raw))

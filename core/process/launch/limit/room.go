@@ -30,7 +30,7 @@ type source struct {
 	root        fs.FS
 	uid         int
 	processes   uint64 // RLIMIT_NPROC, which limits all threads of the user
-	descriptors uint64 // RLIMIT_NOFILE
+	descriptors uint64 // value of RLIMIT_NOFILE
 }
 
 // Check returns an error if a run with this many plugin processes would exceed the limits of threads or file

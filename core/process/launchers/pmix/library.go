@@ -49,7 +49,7 @@ type truth struct {
 // info has the layout of pmix_info_t that contains a bool.
 type info struct {
 	key   [512]byte
-	_     [8]byte // flags
+	_     [8]byte // flags of pmix_info_t
 	value truth
 }
 
