@@ -13,8 +13,8 @@ import (
 // patience is how long a child process may take to end after an interrupt.
 const patience = 30 * time.Second
 
-// Build builds the program from the source in dir. It writes the compiler's output to w. If program is a script, Build
-// does nothing.
+// Build builds the program from the source in dir. Build writes the compiler's output to w. If program is a script,
+// Build does nothing.
 func Build(ctx context.Context, dir, program string, w io.Writer) error {
 	if _, err := os.Stat(dir); err != nil || IsScript(program) { // if dir is missing, exec reports go as missing
 		return err
@@ -36,7 +36,8 @@ func Psbench(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 // child runs a command in its own process group, so that it does not get the terminal's Ctrl-C twice. The command is
-// interrupted when its context or this process ends. If it takes longer than 30 s to end after that, it is killed.
+// interrupted when its context or this process ends. If the command takes longer than 30 s to end after the interrupt,
+// it is killed.
 func child(cmd *exec.Cmd) error {
 	// The kernel sends the signal Pdeathsig when the thread that started the child ends, not when the process does.
 	runtime.LockOSThread()

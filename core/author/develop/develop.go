@@ -24,10 +24,10 @@ type Loop struct {
 	read func(dir string) (source, error) // replaced in tests
 }
 
-// Run carries out a turn at once, and another after each change of the source. An editor may write several files. So
-// Run waits until two checks of the source, 200 ms apart, give the same result, but at most 2 s. If the source cannot
-// be read at the start, Run returns the error. A later read error counts as a change. When ctx ends, Run returns its
-// cause.
+// Run carries out a turn at once, and another after each change of the source. An editor may write several files. Run
+// therefore waits until two checks of the source, 200 ms apart, give the same result, but at most 2 s. If the source
+// cannot be read at the start, Run returns the error. A later read error counts as a change. When ctx ends, Run returns
+// its cause.
 func (l Loop) Run(ctx context.Context) error {
 	if l.read == nil {
 		l.read = (&watch{program: filepath.Base(l.Program)}).read

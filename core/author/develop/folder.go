@@ -38,8 +38,9 @@ func IsScript(program string) bool { return filepath.Ext(program) == pythonExten
 const pythonExtension = ".py"
 
 // Program returns the path of the program that is built from the source in dir, or of the script in dir. If the
-// folder's registry.json runs exactly one program of the folder, it gives the name. If not, the name is the last
-// element of the module's path. Without a module it is the only executable script, or else the name of the folder.
+// folder's registry.json runs exactly one program of the folder, it gives the name. If registry.json gives no name, the
+// name is the last element of the module's path. Without a module it is the only executable script, or else the name of
+// the folder.
 func Program(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -66,8 +67,8 @@ func Program(dir string) (string, error) {
 	return filepath.Join(absolute, name), nil
 }
 
-// onlyScript returns the path of the only executable Python script in a folder. It returns "" if there is none or
-// several.
+// onlyScript returns the path of the only executable Python script in a folder. onlyScript returns "" if there is none
+// or several.
 func onlyScript(dir string) (script string) {
 	entries, _ := os.ReadDir(dir) // an error is reported when the folder is opened
 	for _, entry := range entries {

@@ -31,8 +31,8 @@ func (s source) add(path string) {
 	}
 }
 
-// extensions lists the extensions of files that go build reads, as in package go/build. It includes the files that
-// select modules.
+// extensions lists the extensions of files that go build reads, as in package go/build. extensions includes the files
+// that select modules.
 var extensions = []string{
 	".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90",
 	".s", ".S", ".sx", ".swig", ".swigcxx", ".syso", ".mod", ".sum", ".work",
@@ -47,8 +47,8 @@ type watch struct {
 	embedded map[string][]string // patterns of the files that they embed, by folder
 }
 
-// read reads the state of the files in a folder from which its program is built. It skips tests, hidden files that are
-// not embedded, and files that a run may write.
+// read reads the state of the files in a folder from which its program is built. read skips tests, hidden files that
+// are not embedded, and files that a run may write.
 func (w *watch) read(dir string) (source, error) {
 	s, code := source{}, source{}
 	root, err := filepath.EvalSymlinks(dir)
@@ -88,8 +88,8 @@ func (w *watch) read(dir string) (source, error) {
 	return s, nil
 }
 
-// reads reports whether a file with this name contributes to the program. Such files are those that go build reads or,
-// for a script, those that it may import. Tests do not contribute.
+// reads reports whether a file with this name contributes to the program. A file contributes if go build reads it or,
+// for a script, if the script may import it. Tests do not contribute.
 func (w *watch) reads(name string) bool {
 	if IsScript(w.program) {
 		return IsScript(name) && !strings.HasPrefix(name, "test_") && !strings.HasSuffix(name, "_test.py")
@@ -97,7 +97,7 @@ func (w *watch) reads(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(name)) && !strings.HasSuffix(name, "_test.go")
 }
 
-// walk visits all files below root, or root itself if it is a file. It skips files and folders for whose names out
+// walk visits all files below root, or root itself if it is a file. walk skips files and folders for whose names out
 // returns true.
 func walk(root string, out func(name string) bool, visit func(path string)) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -140,8 +140,8 @@ func embeds(code source) map[string][]string {
 }
 
 // embed adds the files that a pattern matches in a folder. If the pattern matches a folder, embed adds all files below
-// it. It skips hidden files unless the pattern has the prefix all:. It also adds files whose names begin with _. Go
-// would skip these files, but adding them does no harm.
+// it. embed skips hidden files unless the pattern has the prefix all:. embed also adds files whose names begin with _.
+// Go would skip these files, but adding them does no harm.
 func (s source) embed(folder, pattern string) {
 	pattern, everything := strings.CutPrefix(pattern, "all:")
 	matches, _ := fs.Glob(os.DirFS(folder), pattern)

@@ -30,8 +30,8 @@ type Module struct {
 	Sum     string // checksum of the version's files, as in go.sum
 }
 
-// Released returns the released version of psbench from which this program was built. It returns false for a build in a
-// clone, because such a build has no checksum.
+// Released returns the released version of psbench from which this program was built. Released returns false for a
+// build in a clone, because such a build has no checksum.
 func Released(info *debug.BuildInfo) (Module, bool) {
 	if info == nil || info.Main.Path != psbench || info.Main.Sum == "" {
 		return Module{}, false
@@ -81,9 +81,9 @@ func isClone(dir string) (bool, error) {
 	return false, err
 }
 
-// files returns go.mod and go.sum for a module with this path. They contain all requirements of psbench, although a
-// plugin needs only some of them. go mod tidy does not remove the others, but it would need the network to add missing
-// ones.
+// files returns go.mod and go.sum for a module with this path. Both files contain all requirements of psbench, although
+// a plugin needs only some of them. go mod tidy does not remove the others, but it would need the network to add
+// missing ones.
 func (m Module) files(path string) (goMod, goSum []byte, err error) {
 	goMod, goSum = source.GoMod, source.GoSum
 	version := m.Version

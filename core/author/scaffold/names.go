@@ -15,11 +15,11 @@ import (
 // command lines.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
-// imported lists modules that Python plugins import. It is needed for modules that are not installed yet.
+// imported lists modules that Python plugins import. The list is needed for modules that are not installed yet.
 var imported = strings.Fields(
 	"cupy google grpc jax numba numpy pandas psbench scipy sklearn tensorflow torch torchvision transformers")
 
-// words lists the keywords of Python, which cannot be names of modules. It includes none, true and false, because a
+// words lists the keywords of Python, which cannot be names of modules. words includes none, true and false, because a
 // class cannot be named None, True or False.
 var words = strings.Fields(
 	`and as assert async await break class continue def del elif else except false finally for from global

@@ -36,7 +36,7 @@ type Project struct {
 	With     Module // psbench with which a Go project is built
 }
 
-// Try returns the commands that test, build and measure the project. They must run in its folder.
+// Try returns the commands that test, build and measure the project. The commands must run in the project's folder.
 func (p Project) Try() []string {
 	run := "psbench --registry registry.json " + strings.ReplaceAll(p.Kind.run, "NAME", p.Name)
 	if p.Language == Python {
@@ -57,8 +57,8 @@ func (p Project) Program() string {
 // prefix psbench- is needed because Go does not allow every name, such as example.com/v1 or example.com/con.
 func (p Project) module() string { return "example.com/psbench-" + p.Name }
 
-// Write writes the project's files and returns their paths, in order. It never overwrites a file: if one of the files
-// exists, it writes none. If writing fails, it removes the files that it has written.
+// Write writes the project's files and returns their paths, in order. Write never overwrites a file: if one of the
+// files exists, it writes none. If writing fails, it removes the files that it has written.
 func (p Project) Write() (paths []string, err error) {
 	files, err := p.files()
 	if err != nil {

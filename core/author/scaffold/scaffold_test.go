@@ -28,8 +28,8 @@ func clone(t *testing.T) Module {
 	return m
 }
 
-// Every project has the same files. Its Go code is formatted, its program is executable, and its registry file gives
-// its name to a part of its kind.
+// Every project has the same files. The Go code of a project is formatted, its program is executable, and its registry
+// file gives the name of the project to a part of the right kind.
 func TestProjects(t *testing.T) {
 	want := map[Language][]string{
 		Go:     {".gitignore", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "registry.json"},

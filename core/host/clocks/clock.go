@@ -25,7 +25,7 @@ type Clock struct {
 // clock.
 func New(ask Ask) *Clock { return &Clock{ask: ask} }
 
-// Known returns a Clock with a fixed estimate. It takes no readings.
+// Known returns a Clock with a fixed estimate. Known takes no readings.
 func Known(e Estimate) *Clock { return &Clock{settled: &e} }
 
 // questions is how many questions Read asks in a row. The answer with the shortest round trip is the most accurate.
@@ -68,7 +68,7 @@ func (c *Clock) isSettled() bool {
 	return c.settled != nil
 }
 
-// Estimate returns the current estimate. Its bound holds for every moment since the first Read.
+// Estimate returns the current estimate. The bound of the estimate holds for every moment since the first Read.
 func (c *Clock) Estimate() Estimate {
 	if c == nil {
 		return Estimate{}
@@ -97,7 +97,7 @@ func (c *Clock) Settle() {
 const every = time.Second
 
 // Watch reads clocks periodically until stop is called. stop waits until the reading has ended. If a clock does not
-// answer, Watch reads it again after the next interval. Until then its bound grows.
+// answer, Watch reads it again after the next interval. Until then the bound of its estimate grows.
 func Watch(ctx context.Context, clocks []*Clock) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup

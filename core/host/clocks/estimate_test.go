@@ -25,7 +25,7 @@ func (s simulated) at(ns float64) float64 {
 	return s.offset + s.drift*ns + s.wander*min(x, s.period-x)
 }
 
-// From the end of the first exchange on, the true offset stays within the bound. This holds for all delays if the
+// From the end of the first exchange on, the true offset stays within the bound. The bound holds for all delays if the
 // clocks do not drift more than assumed.
 func TestTruthIsWithinTheBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

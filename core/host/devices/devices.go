@@ -10,7 +10,7 @@ import (
 
 // List is what the CUDA driver reports about this machine.
 type List struct {
-	// Driver is the CUDA version that the driver supports. It is 1000 times the major version plus 10 times the minor
+	// Driver is the CUDA version that the driver supports. Driver is 1000 times the major version plus 10 times the minor
 	// version, so 12040 is CUDA 12.4.
 	Driver  int      `json:"driver"`
 	Devices []Device `json:"devices"` // at least one, in the order of their ordinals
@@ -25,8 +25,8 @@ type Device struct {
 	Ordinal   int    `json:"ordinal"` // number among the visible devices
 	Name      string `json:"name"`
 	MemoryMiB int64  `json:"memory_mib"`
-	// FreeBytes is the free memory at the time when the driver was asked. It is 0 if the driver was not asked or did not
-	// answer.
+	// FreeBytes is the free memory at the time when the driver was asked. FreeBytes is 0 if the driver was not asked or
+	// did not answer.
 	FreeBytes int64 `json:"free_bytes,omitempty"`
 	// Capability is the compute capability, such as 9.0.
 	Capability string `json:"compute_capability"`

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testAnswer is an environment variable. It makes the process that asks the driver print or do something else.
+// testAnswer is an environment variable. testAnswer makes the process that asks the driver print or do something else.
 const testAnswer = "TEST_ANSWER"
 
 func TestMain(m *testing.M) {

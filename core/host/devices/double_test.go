@@ -81,7 +81,7 @@ func TestContextsAreOfDevicesThatAreUsed(t *testing.T) {
 	}
 }
 
-// The peers of a device are the devices that the driver reports. They need not include the device itself.
+// The peers of a device are the devices that the driver reports. A device's peers need not include the device itself.
 func TestPeers(t *testing.T) {
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
 	t.Setenv("PSBENCH_DOUBLE_PEERS", "0:1,0:2,1:0,1:1")

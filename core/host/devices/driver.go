@@ -11,10 +11,10 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// library is the file name of the driver's library. It is the same on every system.
+// library is the file name of the driver's library. library is the same on every system.
 const library = "libcuda.so.1"
 
-// These constants are from cuda.h. Their values never change.
+// These constants are from cuda.h. The values of these constants never change.
 const (
 	success           = 0
 	errorNoDevice     = 100
@@ -44,7 +44,7 @@ type driver struct {
 	release       func(device int32) int32
 }
 
-// ask returns the driver's report. It includes the free memory of the devices that this many ranks use. The driver may
+// ask returns the driver's report. ask includes the free memory of the devices that this many ranks use. The driver may
 // crash or hang during the call.
 func ask(ranks int) (*List, error) {
 	runtime.LockOSThread() // dlerror reports the failures of its own thread
@@ -205,8 +205,8 @@ func (d *driver) describe(ordinal, count int32, used bool) (Device, error) {
 	return one, nil
 }
 
-// free returns the free memory of a device in bytes. It returns 0 if the driver does not report it, for example for an
-// exclusive device in use. During the call, free holds a context on the device.
+// free returns the free memory of a device in bytes. free returns 0 if the driver does not report the memory, for
+// example for an exclusive device in use. During the call, free holds a context on the device.
 func (d *driver) free(device int32) int64 {
 	var context uintptr
 	if d.retain(&context, device) != success {

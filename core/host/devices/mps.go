@@ -16,8 +16,8 @@ const (
 	pipeFolder   = "/tmp/nvidia-mps"
 )
 
-// lookForMPS reports whether processes would use MPS. It tries to connect to MPS's control daemon, as the driver does
-// when a process starts.
+// lookForMPS reports whether processes would use MPS. lookForMPS tries to connect to MPS's control daemon, as the
+// driver does when a process starts.
 func lookForMPS() MPS {
 	folder := cmp.Or(os.Getenv(pipeVariable), pipeFolder)
 	control := filepath.Join(folder, "control")
@@ -31,7 +31,7 @@ func lookForMPS() MPS {
 	return MPS{Known: fmt.Sprintf("%s is there, but no control daemon of MPS answers at it", control)}
 }
 
-// listened reports whether a process listens on a socket or named pipe. It never blocks.
+// listened reports whether a process listens on a socket or named pipe. listened never blocks.
 func listened(path string, mode os.FileMode) bool {
 	if mode&os.ModeNamedPipe != 0 {
 		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // fails if there is no reader

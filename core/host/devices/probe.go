@@ -49,8 +49,8 @@ func Child() int {
 // 10 s.
 const patience = 60 * time.Second
 
-// Probe asks the driver in a child process. It also asks for the free memory of the devices that this many ranks use.
-// For this, it creates a context on each of these devices for a moment.
+// Probe asks the driver in a child process. Probe also asks for the free memory of the devices that this many ranks
+// use. To measure the free memory, Probe creates a context on each of these devices for a moment.
 func Probe(ctx context.Context, ranks int) (*List, error) { return probe(ctx, patience, ranks) }
 
 // probe does the same as Probe with a given time limit.

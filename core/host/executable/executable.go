@@ -1,5 +1,5 @@
 // Package executable finds the files that a plugin's command runs, their checksums, and whether other users could
-// change them. It also runs a program and returns its output.
+// change them. The package also runs a program and returns its output.
 package executable
 
 import (
@@ -43,9 +43,10 @@ func Files(command []string) ([]File, error) {
 	return files, nil
 }
 
-// Paths lists the files that a command runs, resolved and without duplicates. The program comes first. If it is a
-// script, its interpreters follow, including env and the program that env finds. Then come the arguments that name
-// files, such as a script for an interpreter. The modules that a Python script imports from its own folder come last.
+// Paths lists the files that a command runs, resolved and without duplicates. The program comes first. If the program
+// is a script, its interpreters follow, including env and the program that env finds. After the interpreters come the
+// arguments that name files, such as a script for an interpreter. The modules that a Python script imports from its own
+// folder come last.
 func Paths(command []string) ([]string, error) {
 	var paths []string
 	add := func(path string) error {
@@ -101,7 +102,7 @@ func Paths(command []string) ([]string, error) {
 }
 
 // NamesFile reports whether an argument is the path of a regular file. A word without slash and dot does not count,
-// even if a file has this name. To name this file, write ./NAME.
+// even if a file has this name. To name a file without slash and dot, write ./NAME.
 func NamesFile(argument string) bool {
 	return strings.ContainsAny(argument, "/.") && IsFile(argument)
 }
@@ -124,8 +125,8 @@ func Resolve(path string) (string, error) {
 // longestLine is how many bytes of a script's first line the kernel reads.
 const longestLine = 256
 
-// interpreters returns the programs that the first line of a script names, in the order in which they run. It also
-// returns the arguments of the last program. For a program that is not a script, both are empty.
+// interpreters returns the programs that the first line of a script names, in the order in which they run. interpreters
+// also returns the arguments of the last program. For a program that is not a script, both are empty.
 func interpreters(path string) (programs, arguments []string, err error) {
 	file, err := Open(path)
 	if err != nil {
@@ -174,7 +175,7 @@ func shebang(start []byte) []string {
 	return strings.Fields(string(line))
 }
 
-// Open opens a regular file for reading. It returns an error for a pipe, because reading it might never end.
+// Open opens a regular file for reading. Open returns an error for a pipe, because reading it might never end.
 func Open(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the user names it
 	if err != nil {
@@ -187,7 +188,7 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Sum returns the SHA-256 of a whole file in hex. It does not depend on the file's current offset.
+// Sum returns the SHA-256 of a whole file in hex. Sum does not depend on the file's current offset.
 func Sum(file *os.File) (string, error) {
 	hash := sha256.New()
 	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, 1<<62)); err != nil {

@@ -18,8 +18,8 @@ import (
 // example is a first line that works on all systems with Python.
 const example = "#!/usr/bin/env python3"
 
-// Fault explains why the kernel, or env, cannot run an existing program, and what to do. It returns "" if it finds no
-// reason. The kernel reports only "no such file", even if the missing file is an interpreter.
+// Fault explains why the kernel, or env, cannot run an existing program, and what to do. Fault returns "" if it finds
+// no reason. The kernel reports only "no such file", even if the missing file is an interpreter.
 func Fault(path string) string {
 	file, err := Open(path)
 	if err != nil {

@@ -17,10 +17,10 @@ func isAlone(group int) bool {
 	return alone(group, os.Getuid(), os.Getgid(), string(users), string(groups))
 }
 
-// alone reports whether a group is the user's private group. This is the user's primary group if it has no other
+// alone reports whether a group is the user's private group. A private group is the user's primary group without other
 // members. Distributions whose umask lets the group write create such groups. The files passwd(5) and group(5) decide.
-// They do not contain users of a directory server. For such a user, the group with the same number counts as private,
-// because those distributions also give user and group the same number.
+// These files do not contain users of a directory server. For such a user, the group with the same number counts as
+// private, because those distributions also give user and group the same number.
 func alone(group, user, primary int, passwd, groups string) bool {
 	name, known := "", false
 	for fields := range records(passwd, 4) {
@@ -45,7 +45,8 @@ func alone(group, user, primary int, passwd, groups string) bool {
 	return true
 }
 
-// records yields the lines of a colon-separated file, split into fields. It skips lines with fewer than atLeast fields.
+// records yields the lines of a colon-separated file, split into fields. records skips lines with fewer than atLeast
+// fields.
 func records(text string, atLeast int) func(yield func(fields []string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(text) {
@@ -56,7 +57,7 @@ func records(text string, atLeast int) func(yield func(fields []string) bool) {
 	}
 }
 
-// number parses the number of a user or group. It returns none if the text is not valid.
+// number parses the number of a user or group. number returns none if the text is not valid.
 func number(text string) int {
 	if n, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return int(n) // #nosec G115 -- 32 bits

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Guard returns an error if a user other than this one and root could change a file. Such a user could write the file,
+// Guard returns an error if a user other than this one and root could change a file. Another user could write the file,
 // or replace it through a writable folder above it. The path must be absolute and without symbolic links. For a Python
 // module, Guard also checks the compiled file.
 func Guard(path string) error {

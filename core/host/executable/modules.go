@@ -18,9 +18,9 @@ func isPython(program string) bool {
 
 const pythonExtension = ".py"
 
-// modules returns the files that a Python script imports from its own folder, directly or through other modules. These
-// are modules, compiled modules, and packages with all their files. It misses imports from other folders, and imports
-// whose names are computed at run time.
+// modules returns the files that a Python script imports from its own folder, directly or through other modules. The
+// result contains modules, compiled modules, and packages with all their files. modules misses imports from other
+// folders, and imports whose names are computed at run time.
 func modules(script string) ([]string, error) {
 	script, err := Resolve(script)
 	if err != nil {
@@ -100,8 +100,8 @@ func isModule(path string) bool {
 	return false
 }
 
-// importLine matches the start of an import statement, with the names of its modules. It does not match a relative
-// import, which begins with a dot and stays inside its package.
+// importLine matches the start of an import statement, with the names of its modules. importLine does not match a
+// relative import, which begins with a dot and stays inside its package.
 var importLine = regexp.MustCompile(
 	`(?m)^[ \t]*(?:.*:[ \t]*)?(?:from[ \t]+([\pL\pM\pN_]+)|import[ \t]+([\pL\pM\pN_. \t,]+))`)
 
@@ -109,7 +109,7 @@ var importLine = regexp.MustCompile(
 var oneStatement = strings.NewReplacer("\\\n", " ", ";", "\n")
 
 // imports returns the top-level names of the modules that a Python file imports. A line inside a string may look like
-// an import. This does no harm: its name adds a file or does not exist.
+// an import. Such a line does no harm: its name adds a file or does not exist.
 func imports(path string) (names []string, err error) {
 	file, err := Open(path)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // mostOutput limits the output of a child process, in bytes.
 const mostOutput = 1 << 20
 
-// Output returns the standard output of a program. It kills the program after the time patience. Its errors continue a
-// sentence that begins with the program's name, as in "did not answer within 10 s".
+// Output returns the standard output of a program. Output kills the program after the time patience. Errors of Output
+// continue a sentence that begins with the program's name, as in "did not answer within 10 s".
 func Output(ctx context.Context, patience time.Duration, program string, arguments ...string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

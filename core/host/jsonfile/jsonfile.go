@@ -24,7 +24,7 @@ import (
 // MaxMiB limits the size of a file in MiB, so that a file like /dev/zero cannot fill the memory.
 const MaxMiB = 64
 
-// Read returns the content of a file. Its error is one sentence that contains the path.
+// Read returns the content of a file. An error of Read is one sentence that contains the path.
 func Read(path string) ([]byte, error) {
 	data, whole, err := ReadStart(path)
 	if err == nil && !whole {
@@ -147,8 +147,8 @@ func located(name string, data []byte, err error) error {
 	return fmt.Errorf("%s: %w", Position(name, data, offset), err)
 }
 
-// Position formats a position in a text. It consists of the name, if any, and the line and column of the byte at
-// offset.
+// Position formats a position in a text. The result consists of the name, if any, and the line and column of the byte
+// at offset.
 func Position(name string, data []byte, offset int64) string {
 	if name == "" {
 		return Place(data, offset)
@@ -156,7 +156,8 @@ func Position(name string, data []byte, offset int64) string {
 	return quote.Word(name) + ", " + Place(data, offset)
 }
 
-// Place formats the line and column of the byte at offset. Both are counted from 1. Columns are counted in characters.
+// Place formats the line and column of the byte at offset. Lines and columns are counted from 1. Columns are counted in
+// characters.
 func Place(data []byte, offset int64) string {
 	before := data[:min(max(offset, 0), int64(len(data)))]
 	line := 1 + bytes.Count(before, []byte{'\n'})

@@ -88,7 +88,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// Integers are accepted in all notations. They do not change the positions of errors that follow them.
+// Integers are accepted in all notations. Integers do not change the positions of later errors.
 func TestDecodeWholeNumbers(t *testing.T) {
 	var got shape
 	if err := Decode("f",

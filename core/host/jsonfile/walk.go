@@ -41,7 +41,7 @@ func (w *walker) next() (json.Token, error) {
 	return w.dec.Token()
 }
 
-// here formats the position of the last token. It scans all text before the token, so it is called only for errors.
+// here formats the position of the last token. here scans all text before the token, so it is called only for errors.
 func (w *walker) here() string { return Position(w.name, w.data, w.start) }
 
 // tokenBefore returns the start of the last token that starts before offset. The text must be well-formed.
@@ -170,7 +170,7 @@ func inside(path, key string) string {
 	return path + "." + key
 }
 
-// elem returns the element type of a container type. It returns nil if t is not a container of this kind.
+// elem returns the element type of a container type. elem returns nil if t is not a container of this kind.
 func elem(t reflect.Type, container reflect.Kind) reflect.Type {
 	if t == nil || t.Kind() != container {
 		return nil
@@ -178,7 +178,7 @@ func elem(t reflect.Type, container reflect.Kind) reflect.Type {
 	return t.Elem()
 }
 
-// fieldsOf returns the fields of a struct type by JSON name. It returns nil for other types.
+// fieldsOf returns the fields of a struct type by JSON name. fieldsOf returns nil for other types.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil

@@ -42,7 +42,7 @@ func allowed(root fs.FS) string {
 	return list
 }
 
-// parseCPUs parses a list such as 0-3,8. It returns nil if the list is not valid.
+// parseCPUs parses a list such as 0-3,8. parseCPUs returns nil if the list is not valid.
 func parseCPUs(list string) []int {
 	var cpus []int
 	for part := range strings.SplitSeq(list, ",") {

@@ -1,5 +1,5 @@
 // Package machine describes the parts of this machine that affect a measurement, except the processor: limits, tuning
-// and load. It reads the kernel's files. It omits facts that these files do not contain.
+// and load. The package reads the kernel's files. Facts that these files do not contain are omitted.
 package machine
 
 import (
@@ -14,7 +14,8 @@ import (
 type Facts struct {
 	// Affinity lists the CPUs on which psbench may run, in the kernel's format, such as 0-3,8.
 	Affinity string `json:"affinity,omitempty"`
-	// Governor is the frequency governor of these CPUs, such as performance. It lists several governors if they differ.
+	// Governor is the frequency governor of these CPUs, such as performance. Governor lists several governors if they
+	// differ.
 	Governor string `json:"governor,omitempty"`
 	// Caches lists the data caches of the first of these CPUs, from the innermost to the outermost.
 	Caches []Cache `json:"caches,omitempty"`
@@ -37,7 +38,7 @@ type Limits struct {
 	MemoryBytes int64   `json:"memory_bytes,omitempty"`
 }
 
-// Read returns the facts about this machine. It takes variables from environ, which has the format of os.Environ.
+// Read returns the facts about this machine. Read takes variables from environ, which has the format of os.Environ.
 func Read(environ []string) Facts {
 	f := read(procfs.Here())
 	f.Clock.StepNS = step(comm.Now)
@@ -79,11 +80,11 @@ func load(root fs.FS) *float64 {
 	return &load
 }
 
-// MemoryMiB returns the memory of this machine that the kernel manages, in MiB. It ignores cgroup limits. It returns 0
-// if the kernel does not report it.
+// MemoryMiB returns the memory of this machine that the kernel manages, in MiB. MemoryMiB ignores cgroup limits.
+// MemoryMiB returns 0 if the kernel does not report this memory.
 func MemoryMiB() int64 { return procfs.MemTotal(procfs.Here()) >> 20 }
 
-// word returns the first word of a file. It limits the length to the length of the kernel's words.
+// word returns the first word of a file. word limits the length to the length of the kernel's words.
 func word(text string) string {
 	fields := strings.Fields(text)
 	const most = 64

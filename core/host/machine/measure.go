@@ -13,7 +13,7 @@ type Clock struct {
 	StepNS int64 `json:"step_ns,omitempty"`
 }
 
-// readings is the number of readings that step takes. They take about 50 µs.
+// readings is the number of readings that step takes. All readings together take about 50 µs.
 const readings = 1000
 
 // step returns the smallest difference between two readings, or 0 if the clock did not advance.
@@ -37,16 +37,16 @@ type Copy struct {
 	Cores int     `json:"cores"`
 }
 
-// The copied memory is so small that a copy takes about 20 ms. It is larger than the private caches of the cores, but a
-// shared cache may hold it.
+// The copied memory is so small that a copy takes about 20 ms. The copied memory is larger than the private caches of
+// the cores, but a shared cache may hold it.
 const (
 	copied    = 64 << 20
 	copyTime  = 30 * time.Millisecond
 	mostCores = 8
 )
 
-// MeasureCopy measures the speed of copying memory. This takes about 50 ms, and no other measurement may run at the
-// same time. MeasureCopy returns nil if the memory is not available.
+// MeasureCopy measures the speed of copying memory. The measurement takes about 50 ms, and no other measurement may run
+// at the same time. MeasureCopy returns nil if the memory is not available.
 func MeasureCopy() *Copy {
 	cores := min(limits.Cores(), mostCores)
 	gbps, err := limits.Bandwidth(cores, copied, copyTime)

@@ -44,7 +44,7 @@ func (c *CPUs) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Node is a NUMA node. It lists only the CPUs on which psbench may run.
+// Node is a NUMA node. Node lists only the CPUs on which psbench may run.
 type Node struct {
 	Number int `json:"node"`
 	// Cores lists, for each core, its hardware threads.

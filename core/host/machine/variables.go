@@ -12,8 +12,8 @@ import (
 var (
 	prefixes = []string{"OMP_", "OPENBLAS_", "MKL_", "CUDA_", "NCCL_", "SLURM_", "PSBENCH_"}
 	names    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT"}
-	// secrets lists words in the names of variables that contain secrets, such as SLURM_JWT. Their values are not
-	// recorded.
+	// secrets lists words in the names of variables that contain secrets, such as SLURM_JWT. Values of variables with such
+	// names are not recorded.
 	secrets = []string{"JWT", "TOKEN", "SECRET", "PASSWORD", "KEY"}
 )
 
@@ -47,8 +47,8 @@ func recorded(name string) bool {
 const kernelsVariable = "OPENBLAS_CORETYPE"
 
 // Kernels returns variables, as NAME=VALUE, that make libraries use the fastest kernels of this machine. Old versions
-// of OpenBLAS do not know newer CPUs. They choose kernels with half the speed even if the CPU supports AVX-512. Kernels
-// does not override variables that the user has set.
+// of OpenBLAS do not know newer CPUs. Such versions choose kernels with half the speed even if the CPU supports
+// AVX-512. Kernels does not override variables that the user has set.
 func Kernels() []string {
 	if _, set := os.LookupEnv(kernelsVariable); set || !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512DQ ||
 		!cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {

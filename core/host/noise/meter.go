@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Meter divides a run into intervals. It reads the system's counters at the start and end of each interval, which takes
-// a few ms. It does nothing in between. Its methods must not be called concurrently.
+// Meter divides a run into intervals. Meter reads the system's counters at the start and end of each interval, which
+// takes a few ms. Meter does nothing during an interval. The methods of Meter must not be called concurrently.
 type Meter struct {
 	source    source
 	processes func() []Process

@@ -37,7 +37,7 @@ type Interval struct {
 // used by the run's processes.
 type Machine struct {
 	Cores int `json:"cores"`
-	// Others is the CPU time of all processes that do not belong to the run. It includes the kernel's own time.
+	// Others is the CPU time of all processes that do not belong to the run. Others includes the kernel's own time.
 	Others time.Duration `json:"others_ns"`
 	// Uncertainty is the possible error of Others, because the system counts in ticks of 10 ms.
 	Uncertainty time.Duration `json:"uncertainty_ns"`
@@ -46,8 +46,8 @@ type Machine struct {
 	Idle  time.Duration `json:"idle_ns"`
 }
 
-// Usage is the CPU time and the context switches of a process of the run in an interval. It includes the process's own
-// children.
+// Usage is the CPU time and the context switches of a process of the run in an interval. Usage includes the process's
+// own children.
 type Usage struct {
 	Name string        `json:"name"` // such as trainer0, data, core or supervisor
 	PID  int           `json:"pid"`
@@ -68,8 +68,8 @@ func (i *Interval) Share(cpu time.Duration) float64 {
 
 // Compute derives the CPU time of others from the wall-clock time of all cores.
 //
-// Linux measures the idle time of a core in ns. It counts busy time by sampling at every procfs.Tick. This is too
-// coarse for a short pass of half a second.
+// Linux measures the idle time of a core in ns. Linux counts busy time by sampling at every procfs.Tick. Sampling is
+// too coarse for a short pass of half a second.
 func (i *Interval) Compute() {
 	m := i.Machine
 	if m == nil {

@@ -86,7 +86,8 @@ type walk struct {
 // count adds the usage of a process and its children to owner. Children that are processes of the run have their own
 // owners. count returns false if the process has ended.
 //
-// An orphan becomes a child of the supervisor. Its process group shows to which process it belonged.
+// An orphan becomes a child of the supervisor. The process group of an orphan shows to which process the orphan
+// belonged.
 func (w *walk) count(pid int, owner *used) bool {
 	stat, ok := procfs.ReadStat(w.root, pid)
 	if !ok {

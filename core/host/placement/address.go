@@ -16,7 +16,7 @@ import (
 type Interface struct {
 	Name string
 	Up   bool
-	// Addresses lists the addresses that other hosts can reach. It omits link-local addresses.
+	// Addresses lists the addresses that other hosts can reach. Addresses omits link-local addresses.
 	Addresses []netip.Addr
 }
 
@@ -145,9 +145,9 @@ func listed(have []Interface) string {
 	return strings.Join(parts, ", ")
 }
 
-// DefaultAddress returns the address of a host if the user chose none. It is the first address of the host's name that
-// an interface has and that is not a loopback address. If there is none, it is the first address of an interface that
-// is up and not a loopback interface. If there is none either, it is 127.0.0.1.
+// DefaultAddress returns the address of a host if the user chose none. The default is the first address of the host's
+// name that an interface has and that is not a loopback address. If there is none, it is the first address of an
+// interface that is up and not a loopback interface. If there is none either, it is 127.0.0.1.
 func DefaultAddress(named []netip.Addr, have []Interface) netip.Addr {
 	var all []netip.Addr
 	for _, i := range have {

@@ -22,11 +22,11 @@ type Layout struct {
 type Placed struct {
 	Name string `json:"name"`
 	Host int    `json:"host"` // index into the list of hosts
-	// Device is the ordinal of the process's CUDA device among the visible devices of its host. It is nil if the process
-	// has no device.
+	// Device is the ordinal of the process's CUDA device among the visible devices of its host. Device is nil if the
+	// process has no device.
 	Device *int `json:"device,omitempty"`
-	// Node is the process's NUMA node, and CPUs are the CPUs on which it may run. Both are nil if the process is not
-	// pinned.
+	// Node is the process's NUMA node, and CPUs are the CPUs on which it may run. Node and CPUs are nil if the process is
+	// not pinned.
 	Node *int         `json:"node,omitempty"`
 	CPUs machine.CPUs `json:"cpus,omitempty"`
 }
@@ -76,7 +76,7 @@ func here(processes []Process, plan map[string]int, host int) (some []Process) {
 	return some
 }
 
-// Of returns where a process runs. It returns false if the layout is nil or does not contain the process.
+// Of returns where a process runs. Of returns false if the layout is nil or does not contain the process.
 func (l *Layout) Of(name string) (Placed, bool) {
 	if l == nil {
 		return Placed{}, false

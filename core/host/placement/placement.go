@@ -14,9 +14,9 @@ import (
 // Host is a machine that may run processes. The core's host is the first of a list if it runs processes.
 type Host struct {
 	Name string `json:"name"`
-	// Nodes lists the host's NUMA nodes with the CPUs for processes. It is empty if they are unknown.
+	// Nodes lists the host's NUMA nodes with the CPUs for processes. Nodes is empty if the nodes are unknown.
 	Nodes []machine.Node `json:"nodes,omitempty"`
-	// MemoryMiB is the memory that the host's kernel manages, in MiB, without cgroup limits. It is 0 if unknown.
+	// MemoryMiB is the memory that the host's kernel manages, in MiB, without cgroup limits. MemoryMiB is 0 if unknown.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
 	// GPUs is the number of the host's CUDA devices that CUDA_VISIBLE_DEVICES does not hide.
 	GPUs int `json:"gpus,omitempty"`
@@ -70,7 +70,7 @@ const (
 type Process struct {
 	Name string
 	Kind Kind
-	// Beside is the process whose host this process must share. It is "" if any host is possible.
+	// Beside is the process whose host this process must share. Beside is "" if any host is possible.
 	Beside string
 	CUDA   bool // the process computes on a device
 }
@@ -93,8 +93,8 @@ const (
 // Policies lists all policies. The first is the default.
 var Policies = []string{string(Spread), string(Packed), string(Apart)}
 
-// Plan returns, for each process by name, the index of its host. It places CUDA ranks separately, on hosts with a GPU.
-// It places data on the first host. The error names the rank that fits on no host.
+// Plan returns, for each process by name, the index of its host. Plan places CUDA ranks separately, on hosts with a
+// GPU. Plan places data on the first host. The error names the rank that fits on no host.
 func Plan(hosts []Host, processes []Process, policy Policy) (map[string]int, error) {
 	ranks := ranksOf(processes)
 	trainerHosts, serverHosts, err := divide(hosts, ranks, policy)
@@ -136,7 +136,7 @@ type ranks struct {
 	names []string
 }
 
-// ranksOf returns the trainers and servers without companions, grouped by kind. Those on devices form separate groups.
+// ranksOf returns the trainers and servers without companions, grouped by kind. Ranks on devices form separate groups.
 func ranksOf(processes []Process) []ranks {
 	var all []ranks
 	for _, kind := range []Kind{Trainer, Server} {
@@ -184,8 +184,8 @@ func divide(hosts []Host, all []ranks, policy Policy) (trainers, servers []int, 
 	}
 }
 
-// pack returns as few hosts as possible, taken from the end of usable. They must have a core for each rank, or a GPU if
-// the rank needs one. If the hosts are too few, pack returns all of them.
+// pack returns as few hosts as possible, taken from the end of usable. The hosts must have a core for each rank, or a
+// GPU if the rank needs one. If the hosts are too few, pack returns all of them.
 func pack(hosts []Host, usable []int, r ranks) []int {
 	for n := 1; n < len(usable); n++ {
 		last, fit := usable[len(usable)-n:], true

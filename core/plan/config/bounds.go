@@ -46,7 +46,7 @@ func (e *effective) follow(other *effective, name registry.SettingName) {
 	e.value, e.origin = other.value, fmt.Sprintf("derived: as %s (%s)", name, other.origin)
 }
 
-// number returns the setting as a number. It returns 0, which sets no limit, if the setting is not a number.
+// number returns the setting as a number. number returns 0, which sets no limit, if the setting is not a number.
 func (e *effective) number() float64 {
 	n, _ := e.value.(json.Number)
 	f, _ := n.Float64()

@@ -14,13 +14,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ModelConfiguration is an entry in a file of model configurations. Such a file maps ids to entries.
+// ModelConfiguration is an entry in a file of model configurations. A file of model configurations maps ids to entries.
 type ModelConfiguration struct {
 	ModelClass     string         `json:"model_class" jsonschema:"required" doc:"key or alias of a model"`
 	Configurations map[string]any `json:"configurations,omitempty" doc:"settings of the model by name"`
 }
 
-// DataConfiguration is an entry in a file of data configurations. Such a file maps ids to entries.
+// DataConfiguration is an entry in a file of data configurations. A file of data configurations maps ids to entries.
 type DataConfiguration struct {
 	DataClass      string         `json:"data_class" jsonschema:"required" doc:"key or alias of a data part"`
 	Configurations map[string]any `json:"configurations,omitempty" doc:"settings of the data part by name"`

@@ -27,9 +27,9 @@ type CUDAFinder interface {
 type CUDA struct {
 	// Plugin provides psbench's own parts, under the same keys, on the device of its process.
 	Plugin registry.Plugin
-	// Devices lists the devices of the core's host. It is empty if the CUDA ranks run on other hosts.
+	// Devices lists the devices of the core's host. Devices is empty if the CUDA ranks run on other hosts.
 	Devices *devices.List
-	// Seed is the seed of the CUDA ranks. It replaces Experiment.Seed for them.
+	// Seed is the seed of the CUDA ranks. CUDA ranks use Seed instead of Experiment.Seed.
 	Seed uint64
 	// whole means that the plugin's server takes whole gradients, even if psbench's own server is elementwise.
 	whole bool
@@ -62,8 +62,8 @@ func (e *Experiment) SeedOf(rank int) uint64 {
 	return e.Seed
 }
 
-// checkCounts checks the numbers of ranks. It looks for CUDA first, because without CUDA, errors in the numbers of CUDA
-// ranks do not matter.
+// checkCounts checks the numbers of ranks. checkCounts looks for CUDA first, because without CUDA, errors in the
+// numbers of CUDA ranks do not matter.
 func (r *resolver) checkCounts(ctx context.Context) error {
 	if err := r.checkBackend(); err != nil {
 		return err

@@ -151,7 +151,8 @@ func TestCUDARanksThatCannotBe(t *testing.T) {
 	}
 }
 
-// If the CUDA ranks run on other hosts, the core's host needs no device. Its psbench-cuda is not asked for its parts.
+// If the CUDA ranks run on other hosts, the core's host needs no device. The core does not ask its own host's
+// psbench-cuda for parts.
 func TestCUDARanksOfOtherHosts(t *testing.T) {
 	const flags = "--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1"
 	e, err := resolveCUDA(t, finder{}, flags, "dummy")

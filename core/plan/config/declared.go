@@ -11,14 +11,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared holds what a part declares about itself. This determines which links a run has.
+// declared holds what a part declares about itself. These declarations determine which links a run has.
 type declared struct {
 	serves sdk.Service    // service that a server provides
 	needs  sdk.Service    // service that a trainer needs
 	links  registry.Links // links that a hook uses
 }
 
-// partsOf returns the parts of a plugin. It asks each plugin only once.
+// partsOf returns the parts of a plugin. partsOf asks each plugin only once.
 func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
 	if parts, ok := r.described[p.Name]; ok {
 		return parts, nil
@@ -36,8 +36,8 @@ func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, 
 	return parts, err
 }
 
-// declare returns what a server serves, a trainer needs or a hook uses. It asks the plugin. If a registry file also
-// says this, both must agree.
+// declare returns what a server serves, a trainer needs or a hook uses. declare asks the plugin. If a registry file
+// also says this, both must agree.
 func (r *resolver) declare(ctx context.Context, item registry.Item) (said declared, err error) {
 	switch item.Kind {
 	case sdk.KindServer, sdk.KindTrainer, sdk.KindHook:

@@ -41,8 +41,8 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// What a server declares about its answers must be possible. It must also agree with the registry file, if the file
-// says anything.
+// What a server declares about its answers must be possible. The declaration must also agree with the registry file, if
+// the file says anything.
 func TestAsynchronousIsChecked(t *testing.T) {
 	yes, no := true, false
 	whole := sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients}

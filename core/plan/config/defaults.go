@@ -8,8 +8,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// notInDefaults lists the options that the defaults of a trainer or model must not set. They must be known before the
-// part is chosen. The option set is excluded too, because its values belong to parts with their own defaults.
+// notInDefaults lists the options that the defaults of a trainer or model must not set. These options must be known
+// before the part is chosen. The option set is excluded too, because its values belong to parts with their own
+// defaults.
 var notInDefaults = map[sdk.Kind][]string{
 	sdk.KindTrainer: {"config", "registry", "no_user_registry", "set", "trainer"},
 	sdk.KindModel:   {"config", "registry", "no_user_registry", "set", "trainer", "model", "model_config_path"},
@@ -43,8 +44,8 @@ func checkDefaultsOf(item registry.Item) error {
 	return nil
 }
 
-// takeDefaults adds the defaults of the chosen trainer and the chosen model as layers. They are above psbench's own
-// defaults and below all other layers. The model's defaults are above the trainer's.
+// takeDefaults adds the defaults of the chosen trainer and the chosen model as layers. These layers are above psbench's
+// own defaults and below all other layers. The model's defaults are above the trainer's.
 func (c *Config) takeDefaults(reg *registry.Registry) error {
 	trainer, err := reg.Lookup(sdk.KindTrainer, c.Trainer)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *Config) mergeDefaults(given, own []layer) error {
 	return nil
 }
 
-// model returns the chosen model. If it does not exist, the code that chooses the parts reports this later.
+// model returns the chosen model. If the model does not exist, the code that chooses the parts reports this later.
 func (c *Config) model(reg *registry.Registry) (registry.Item, bool) {
 	name := c.Model
 	byID, err := configurations(sdk.KindModel, c.configurationFile(sdk.KindModel))

@@ -47,8 +47,8 @@ func TestTrainerDefaults(t *testing.T) {
 	}
 }
 
-// A model's defaults are above the trainer's defaults and below the values that the user gave. This holds for every
-// name of the model.
+// A model's defaults are above the trainer's defaults and below the values that the user gave. This order holds for
+// every name of the model.
 func TestModelDefaults(t *testing.T) {
 	inFolder(t, map[string]string{"run.json": `{"model": "DLRM", "batch_size": 7}`})
 	for i, c := range []struct {

@@ -41,9 +41,9 @@ func partOf(item registry.Item, parts []sdk.Part) (sdk.Part, error) {
 		item.Plugin.Name, item.Kind, item.Key, item.File)
 }
 
-// DescribeAll asks the plugins of all items in parallel, each plugin once. It returns the items in their order. It
-// calls warn for each item whose plugin does not answer within DescribeTime, lacks the part, or contradicts the
-// registry file. It returns an error only if ctx ends.
+// DescribeAll asks the plugins of all items in parallel, each plugin once. DescribeAll returns the items in their
+// order. DescribeAll calls warn for each item whose plugin does not answer within DescribeTime, lacks the part, or
+// contradicts the registry file. DescribeAll returns an error only if ctx ends.
 func DescribeAll(ctx context.Context, items []registry.Item, catalogue Catalogue, warn func(error)) (
 	[]Described, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, DescribeTime,

@@ -26,8 +26,8 @@ var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, h
 // doublePrefix is the prefix of variables for the test double of the CUDA driver.
 const doublePrefix = option.EnvPrefix + "DOUBLE_"
 
-// readEnv returns the layer of the environment. It ignores variables without a value. It also ignores variables that
-// Kubernetes sets for a Service called psbench.
+// readEnv returns the layer of the environment. readEnv ignores variables without a value. readEnv also ignores
+// variables that Kubernetes sets for a Service called psbench.
 func readEnv(environ []string) (layer, error) {
 	environ = option.WithoutServiceLinks(environ)
 	if err := checkEnviron(environ); err != nil {
@@ -81,8 +81,8 @@ func unknownVariable(name string) error {
 	return fmt.Errorf("unknown environment variable %s: psbench does not read it", quote.Word(name))
 }
 
-// threadVariables lists the variables that set the number of threads of Go or of a matrix library. They affect the core
-// and the processes that inherit them.
+// threadVariables lists the variables that set the number of threads of Go or of a matrix library. These variables
+// affect the core and the processes that inherit them.
 var threadVariables = []string{
 	"GOMAXPROCS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
 }

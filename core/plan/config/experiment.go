@@ -24,17 +24,17 @@ import (
 // Experiment is a complete configuration with everything that a run needs. All keys are resolved.
 type Experiment struct {
 	World World
-	// Parts holds the chosen part for each kind that can have its own process. It has KindServer only if the run has
+	// Parts holds the chosen part for each kind that can have its own process. Parts has KindServer only if the run has
 	// servers.
 	Parts map[sdk.Kind]Part
 	// InTrainer holds the chosen keys for the kinds that run in the trainer's process.
 	InTrainer map[sdk.Kind]string
-	// CUDA holds the plugin and devices for CUDA ranks. It is nil without CUDA ranks.
+	// CUDA holds the plugin and devices for CUDA ranks. CUDA is nil without CUDA ranks.
 	CUDA *CUDA
 	// Group is the name of the trainers' group if the backend is NCCL but the buckets do not stay on the devices. With
 	// another backend it is "".
 	Group string
-	// NotNCCL says why the trainers' group cannot use NCCL. It is "" if it can.
+	// NotNCCL says why the trainers' group cannot use NCCL. NotNCCL is "" if the group can use NCCL.
 	NotNCCL string
 	// Service is the service that the trainer needs and the servers provide.
 	Service sdk.Service
@@ -57,7 +57,7 @@ type Experiment struct {
 	Listen string
 	// ListenName is the option that gave the address, such as --listen, or "" for the default.
 	ListenName string
-	// Interface selects the listening address on each host. It is "" if Listen was given.
+	// Interface selects the listening address on each host. Interface is "" if Listen was given.
 	Interface string
 	// Place says on which hosts servers run. Affinity says on which CPUs processes run.
 	Place    placement.Policy
@@ -72,7 +72,7 @@ type Experiment struct {
 	Values []result.Value
 	// Warnings holds one sentence for each warning.
 	Warnings []string
-	// Endless is the warning that no wait times out. It is "" if waits have a limit.
+	// Endless is the warning that no wait times out. Endless is "" if waits have a limit.
 	Endless string
 }
 
@@ -96,8 +96,8 @@ type Part struct {
 	Elementwise bool
 	// Adds means that the part is a server which accepts sums of gradients instead of single gradients.
 	Adds bool
-	// Answers is what the part declares to answer or to leave in a bucket. It is the mean if the part averages like a
-	// built-in part. It is "" if the part declares nothing.
+	// Answers is what the part declares to answer or to leave in a bucket. Answers is the mean if the part averages like a
+	// built-in part. Answers is "" if the part declares nothing.
 	Answers sdk.Answers
 	// Targets is the kind of targets that a criterion takes.
 	Targets sdk.TargetKind
@@ -133,7 +133,7 @@ func (p Part) ReadsInput() bool {
 }
 
 // OneTime returns the name of a setting whose value is standard input or a pipe, and which of them it is. A second run
-// cannot read the same data from them. It returns "" if there is no such setting.
+// cannot read the same data from them. OneTime returns "" if there is no such setting.
 func (p Part) OneTime() (setting, what string) {
 	setting, path := p.findText(func(text string) bool {
 		info, err := os.Stat(text)

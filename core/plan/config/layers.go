@@ -28,8 +28,8 @@ type Sources struct {
 	Flags   *pflag.FlagSet // parsed flags of AddFlags; may be nil
 	Over    *Layer         // above all other layers; values may be an option.Text, as from a flag
 	CUDA    CUDAFinder     // finds devices for CUDA ranks; nil if it is not available
-	// Takes reports whether a part accepts a setting that a flag gave. If it is nil, the setting goes to the chosen part
-	// of its kind, which must have it.
+	// Takes reports whether a part accepts a setting that a flag gave. If Takes is nil, the setting goes to the chosen
+	// part of its kind, which must have it.
 	Takes func(part sdk.Part, setting string) bool
 }
 
@@ -126,7 +126,7 @@ func (c *Config) chooseReport() error {
 	return nil
 }
 
-// take checks the values of a layer and records their origin. It stores settings of parts in c and returns all other
+// take checks the values of a layer and records their origin. take stores settings of parts in c and returns all other
 // values.
 func (c *Config) take(l layer) (map[string]any, error) {
 	values := map[string]any{}

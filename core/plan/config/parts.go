@@ -219,8 +219,8 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 	return nil
 }
 
-// chosenByDefault reports whether the part of a kind is psbench's default. It is not if the user or the registry chose
-// the part.
+// chosenByDefault reports whether the part of a kind is psbench's default. A part that the user or the registry chose
+// is not the default.
 func (r *resolver) chosenByDefault(kind sdk.Kind) bool {
 	return r.sources[option.For(kind).Key].sort == fromDefault
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// placeSettings finds the kind of each setting that was given without a kind. It is the kind of the only part in the
-// run that has such a setting. If Sources.Takes is set, it decides instead.
+// placeSettings finds the kind of each setting that was given without a kind. The only part in the run that has such a
+// setting determines the kind. If Sources.Takes is set, it decides instead.
 func (r *resolver) placeSettings(ctx context.Context) error {
 	for i := range r.Config.settings {
 		a := &r.Config.settings[i]

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// File converts an effective configuration to the values of a configuration file that gives the same configuration. It
-// omits options for output.
+// File converts an effective configuration to the values of a configuration file that gives the same configuration.
+// File omits options for output.
 func File(values []result.Value) map[string]any {
 	file, set := map[string]any{}, map[string]any{}
 	for _, v := range values {
@@ -34,9 +34,9 @@ func File(values []result.Value) map[string]any {
 	return file
 }
 
-// pinned reports whether a configuration file contains the value. It contains defaults too, because other versions of
-// psbench may have other defaults. It does not contain empty defaults, defaults that would cause a warning about no
-// effect, or values that no run has decided yet.
+// pinned reports whether a configuration file contains the value. The file contains defaults too, because other
+// versions of psbench may have other defaults. The file does not contain empty defaults, defaults that would cause a
+// warning about no effect, or values that no run has decided yet.
 func pinned(v result.Value) bool {
 	o, _ := option.Of(v.Key)
 	if o.Group == "output" || v.Key == "config" || strings.HasSuffix(v.Origin, undecided) {
@@ -87,7 +87,7 @@ func recorded(path string, data []byte) (values map[string]any, ok bool, err err
 	return File(list), true, nil
 }
 
-// Given returns the values of an effective configuration that the user gave explicitly. It omits defaults and values
+// Given returns the values of an effective configuration that the user gave explicitly. Given omits defaults and values
 // from psbench's own configurations of models and data.
 func Given(values []result.Value) []result.Value {
 	return slices.DeleteFunc(slices.Clone(values), func(v result.Value) bool {
@@ -103,8 +103,8 @@ func Given(values []result.Value) []result.Value {
 // Derived reports whether psbench derived a value from other values or from the host on which it ran.
 func Derived(v result.Value) bool { return strings.HasPrefix(v.Origin, derived) }
 
-// Differences lists the values that differ between two effective configurations. It omits options for output and values
-// that no run has decided yet.
+// Differences lists the values that differ between two effective configurations. Differences omits options for output
+// and values that no run has decided yet.
 func Differences(old, now []result.Value) []result.Difference {
 	before, after := texts(old), texts(now)
 	var found []result.Difference

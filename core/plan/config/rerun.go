@@ -14,7 +14,7 @@ func RecordedLayer(path string, values []result.Value) Layer {
 	return Layer{Origin: quote.Word(path), Values: File(values)}
 }
 
-// OutputEnviron returns environ without the variables of options. It keeps the variables of output options.
+// OutputEnviron returns environ without the variables of options. OutputEnviron keeps the variables of output options.
 func OutputEnviron(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -38,7 +38,7 @@ func WithoutDerivedTransport(values []result.Value) []result.Value {
 }
 
 // RunDifferences lists how a run differs from an older run: first in machine, programs and environment, then in
-// configuration. It omits variables of options, because the configuration contains their values.
+// configuration. RunDifferences omits variables of options, because the configuration contains their values.
 func RunDifferences(old, now *result.Result) []result.Difference {
 	found := slices.DeleteFunc(result.Differences(old, now), func(d result.Difference) bool {
 		variable, is := strings.CutPrefix(d.Name, "variable ")

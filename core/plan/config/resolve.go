@@ -22,12 +22,12 @@ import (
 // autoTransport is the value with which the user leaves the choice of the transport to psbench.
 const autoTransport = "auto"
 
-// Catalogue returns the parts of a plugin. It may start the plugin to ask for them.
+// Catalogue returns the parts of a plugin. Catalogue may start the plugin to ask for them.
 type Catalogue func(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error)
 
 // LoadRegistry reads the built-in registry, the user's registry and the registry files that the configuration names.
-// user is the path of the user's registry. It is skipped if user is "" or the configuration excludes it. A file that is
-// named twice is read once.
+// user is the path of the user's registry. The user's registry is skipped if user is "" or the configuration excludes
+// it. A file that is named twice is read once.
 func (c *Config) LoadRegistry(builtin []byte, user string) (*registry.Registry, error) {
 	if c.NoUserRegistry {
 		user = ""
@@ -48,8 +48,8 @@ func (c *Config) LoadRegistry(builtin []byte, user string) (*registry.Registry, 
 	return reg, err
 }
 
-// Resolve finds the parts that the configuration chooses and checks that all values fit together. It adds the trainer's
-// defaults to the options of c.
+// Resolve finds the parts that the configuration chooses and checks that all values fit together. Resolve adds the
+// trainer's defaults to the options of c.
 func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue Catalogue) (*Experiment, error) {
 	r, err := c.resolver(reg, catalogue)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 	return r.exp, nil
 }
 
-// Chosen returns the chosen parts that have settings. It works even if other values of the configuration are wrong.
+// Chosen returns the chosen parts that have settings. Chosen works even if other values of the configuration are wrong.
 func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue Catalogue) ([]sdk.Part, error) {
 	r, err := c.resolver(reg, catalogue)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue C
 	return parts, nil
 }
 
-// resolver starts to resolve a configuration. It adds the defaults of the trainer and the model.
+// resolver starts to resolve a configuration. resolver adds the defaults of the trainer and the model.
 func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolver, error) {
 	if err := c.takeDefaults(reg); err != nil {
 		return nil, err
@@ -160,7 +160,8 @@ func (r *resolver) needs(ctx context.Context) error {
 // InsecureNetwork is the warning for runs without TLS.
 const InsecureNetwork = "--insecure-network: links between hosts do not use TLS, so anyone on their network can read and change the data"
 
-// chooseTransport resolves the value auto. It checks the listening address even if the transport does not need one.
+// chooseTransport resolves the value auto. chooseTransport checks the listening address even if the transport does not
+// need one.
 func (r *resolver) chooseTransport(context.Context) error {
 	var err error
 	r.exp.Auto = r.Transport == autoTransport

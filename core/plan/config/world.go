@@ -147,10 +147,10 @@ func span(first, end int) []int {
 	return ranks
 }
 
-// Replicas returns the sets of trainers whose parameters must be equal to the last bit at the end of a pass. These are
-// the trainers that exchange gradients. Trainers of different servers may also share a group, but only the hook knows
-// for which buckets, so each server has its own set. differ says why parameters may differ. If it is not empty, each
-// set has one trainer.
+// Replicas returns the sets of trainers whose parameters must be equal to the last bit at the end of a pass. Trainers
+// that exchange gradients form such a set. Trainers of different servers may also share a group, but only the hook
+// knows for which buckets, so each server has its own set. differ says why parameters may differ. If differ is not
+// empty, each set has one trainer.
 func (e *Experiment) Replicas() (sets [][]int, differ string) {
 	links := e.Links
 	if links.Server {
@@ -163,8 +163,8 @@ func (e *Experiment) Replicas() (sets [][]int, differ string) {
 	return e.World.Sets(links), differ
 }
 
-// mayDiffer names the declaration that allows trainers to end with unequal parameters. It returns "" if they must be
-// equal.
+// mayDiffer names the declaration that allows trainers to end with unequal parameters. mayDiffer returns "" if the
+// parameters must be equal.
 func (e *Experiment) mayDiffer() string {
 	hook, server := e.Parts[sdk.KindHook].Key, e.Parts[sdk.KindServer]
 	if !e.Links.Server && !e.Links.Group && !e.Links.Default {
@@ -182,8 +182,9 @@ func (e *Experiment) mayDiffer() string {
 }
 
 // ArrivalOrder says why losses and parameters depend on the order in which gradients arrive. Two runs of e are then
-// equal only up to rounding, or not even up to rounding. It returns "" if psbench knows no such reason. pushers is the
-// largest number of trainers that push to one CPU server. Trainers of a host that push as one count once.
+// equal only up to rounding, or not even up to rounding. ArrivalOrder returns "" if psbench knows no such reason.
+// pushers is the largest number of trainers that push to one CPU server. Trainers of a host that push as one count
+// once.
 func (e *Experiment) ArrivalOrder(pushers int) string {
 	server := e.Parts[sdk.KindServer]
 	switch {

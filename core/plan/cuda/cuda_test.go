@@ -13,7 +13,8 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 )
 
-// testAnswer is an environment variable. It says what the test's fake process that asks the driver prints or does.
+// testAnswer is an environment variable. testAnswer says what the test's fake process that asks the driver prints or
+// does.
 const testAnswer = "TEST_ANSWER"
 
 func TestMain(m *testing.M) {

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 )
 
-// Finder finds the plugin and the devices for CUDA ranks. It asks the driver once, and again only for more ranks. It
-// checks each program once. The zero Finder is ready to use.
+// Finder finds the plugin and the devices for CUDA ranks. Finder asks the driver once, and again only for more ranks.
+// Finder checks each program once. The zero Finder is ready to use.
 type Finder struct {
 	mu       sync.Mutex
 	asked    bool
@@ -22,7 +22,7 @@ type Finder struct {
 	programs map[string]error // keyed by command: why the program cannot be used
 }
 
-// Devices returns the devices that the driver reports. It returns at least one device, or an error that says in a
+// Devices returns the devices that the driver reports. Devices returns at least one device, or an error that says in a
 // sentence why there is none. For as many devices as there are ranks, the list contains the free memory. To measure
 // this, the driver process creates a context on each of these devices for a moment.
 func (f *Finder) Devices(ctx context.Context, ranks int) (*devices.List, error) {
@@ -38,9 +38,10 @@ func (f *Finder) Devices(ctx context.Context, ranks int) (*devices.List, error) 
 	return f.list, f.err
 }
 
-// Plugin returns the plugin for the CUDA ranks. This is the plugin named cuda in reg, or else the program psbench-cuda
-// in the folder of this executable. Plugin never searches PATH. The plugin must come from the given build, because core
-// and plugin must have the same source. There must be a driver, because the program does not start without one.
+// Plugin returns the plugin for the CUDA ranks. The plugin is the one named cuda in reg, or else the program
+// psbench-cuda in the folder of this executable. Plugin never searches PATH. The plugin must come from the given build,
+// because core and plugin must have the same source. There must be a driver, because the program does not start without
+// one.
 func (f *Finder) Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error) {
 	p, err := locate(reg)
 	if err != nil {

@@ -26,7 +26,7 @@ type Description struct {
 
 // Addition describes a plugin to add to the user's registry.
 type Addition struct {
-	// Name is the name for the plugin. If it is "", the name under which the command is already registered is used, or
+	// Name is the name for the plugin. If Name is "", the name under which the command is already registered is used, or
 	// else the name of the program.
 	Name string
 	// Command is the program and its arguments. A relative path is relative to the working directory.
@@ -97,9 +97,10 @@ func (u *userFile) check(builtin []byte, name string) error {
 	return nil
 }
 
-// written returns the entries that the plugin's author wrote, by map and key. They contain aliases, descriptions and
-// defaults, which the plugin itself does not report. They are in the file registry.json in the program's folder, which
-// must name the command. A registry.json for another command is ignored. A file that other users can write is refused.
+// written returns the entries that the plugin's author wrote, by map and key. The entries contain aliases, descriptions
+// and defaults, which the plugin itself does not report. The entries are in the file registry.json in the program's
+// folder. This file must name the command. A registry.json for another command is ignored. A file that other users can
+// write is refused.
 func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 	path := filepath.Join(filepath.Dir(program), "registry.json")
 	if !executable.IsFile(path) {
@@ -149,7 +150,7 @@ func guard(path string) error {
 	return executable.Guard(resolved)
 }
 
-// inspect finds the files of the command. It returns an error if other users can write one of them.
+// inspect finds the files of the command. inspect returns an error if other users can write one of these files.
 func (a Addition) inspect(path string) (Plugin, error) {
 	command := slices.Clone(a.Command)
 	if path, err := exec.LookPath(command[0]); err == nil && !executable.IsFile(command[0]) {
@@ -183,7 +184,7 @@ func (a Addition) inspect(path string) (Plugin, error) {
 }
 
 // ownParts returns the parts that are not psbench's own. If the program contains all of psbench's parts, the plugin
-// includes them. If it contains only some of their keys, ownParts returns an error.
+// includes them. If the program contains only some of their keys, ownParts returns an error.
 func ownParts(p *Plugin, builtin []byte, parts []sdk.Part) ([]sdk.Part, error) {
 	r, err := Load(builtin, "")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// Remove removes a plugin and all its keys from the user's registry at path. It returns the kinds and keys that it
+// Remove removes a plugin and all its keys from the user's registry at path. Remove returns the kinds and keys that it
 // removed, in order.
 func Remove(ctx context.Context, path, name string) ([]string, error) {
 	var keys []string
@@ -105,7 +105,7 @@ func edit(ctx context.Context, path string, change func(*userFile) error) error 
 	return replace(path, text)
 }
 
-// lock locks a folder. It does not lock the file itself, because the file is replaced.
+// lock locks a folder. lock does not lock the registry file itself, because that file is replaced.
 func lock(ctx context.Context, folder string) (unlock func(), err error) {
 	f, err := os.Open(folder) // #nosec G304 -- the user's
 	if err != nil {

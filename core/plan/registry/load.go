@@ -50,7 +50,7 @@ func Load(builtin []byte, user string, files ...string) (*Registry, error) {
 	return r, nil
 }
 
-// Replace reads one more file. Its entries replace existing entries with the same keys.
+// Replace reads one more file. The entries of this file replace existing entries with the same keys.
 func (r *Registry) Replace(path string) error {
 	data, err := jsonfile.Read(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Registry) forget(kind sdk.Kind, name string) {
 	maps.DeleteFunc(r.names[kind], func(_, of string) bool { return of == key })
 }
 
-// add adds one file. It adds the plugins first, because the maps refer to them.
+// add adds one file. add adds the plugins first, because the maps refer to them.
 func (r *Registry) add(path string, data []byte) error {
 	var f File
 	if err := jsonfile.Decode(path, data, &f); err != nil {
@@ -235,7 +235,7 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 		spelling.Hint(name, known, "plugins", all))
 }
 
-// parseLinks parses the links of a hook. It returns nil if the file does not list them.
+// parseLinks parses the links of a hook. parseLinks returns nil if the file does not list them.
 func parseLinks(names []sdk.Link) (*Links, error) {
 	if names == nil {
 		return nil, nil
@@ -244,7 +244,8 @@ func parseLinks(names []sdk.Link) (*Links, error) {
 	return &links, err
 }
 
-// parseService parses the service that a server serves or a trainer needs. It returns "" if the file does not name one.
+// parseService parses the service that a server serves or a trainer needs. parseService returns "" if the file does not
+// name one.
 func parseService(field, name string) (sdk.Service, error) {
 	switch s := sdk.Service(name); s {
 	case "", sdk.ServiceGradients, sdk.ServiceTables, sdk.ServiceParameters:

@@ -21,9 +21,9 @@ type Plugin struct {
 	// Command is the program and its arguments. For the built-in plugin it is empty, because that plugin is this
 	// executable. A relative path is relative to the registry file.
 	Command []string
-	// SHA256 is the checksum of the program in hex. It is checked before each start.
+	// SHA256 is the checksum of the program in hex. SHA256 is checked before each start.
 	SHA256 string
-	// Files contains the checksums of the other files that the command runs, by path. These are the interpreter of a
+	// Files contains the checksums of the other files that the command runs, by path. The files are the interpreter of a
 	// script, and arguments that are files.
 	Files map[string]string
 	// Contract is the version of the plugin's contract at the time when the plugin was added.
@@ -117,7 +117,7 @@ type Item struct {
 	Description string
 	Plugin      Plugin
 	// Links, Serves, Asynchronous and Needs are what the registry file says about a hook, server or trainer. The part's
-	// plugin declares this too. They are nil or "" if the file says nothing.
+	// plugin declares this too. These fields are nil or "" if the file says nothing.
 	Links        *Links
 	Serves       sdk.Service
 	Asynchronous *bool // only for servers

@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// UserFile returns the path of the user's registry. It is in the folder XDG_CONFIG_HOME, by default ~/.config. It is ""
-// for a user without a home folder.
+// UserFile returns the path of the user's registry. The registry is in the folder XDG_CONFIG_HOME, by default
+// ~/.config. UserFile returns "" for a user without a home folder.
 func UserFile(environ []string) string {
 	values := map[string]string{}
 	for _, variable := range environ {
@@ -34,8 +34,8 @@ func UserFile(environ []string) string {
 	return filepath.Join(folder, "psbench", "registry.json")
 }
 
-// userFile is the user's registry. It stores the entries as text, so that an entry that is not valid does not affect
-// other entries.
+// userFile is the user's registry. userFile stores the entries as text, so that an entry that is not valid does not
+// affect other entries.
 type userFile struct {
 	path     string
 	data     []byte
@@ -55,8 +55,8 @@ var sectionNames = func() []string {
 	return names
 }()
 
-// readUser reads the user's registry. A missing file counts as empty. It returns an error for a file that other users
-// can write, because the file names programs that psbench runs.
+// readUser reads the user's registry. A missing file counts as empty. readUser returns an error for a file that other
+// users can write, because the file names programs that psbench runs.
 func readUser(path string) (*userFile, error) {
 	resolved, err := executable.Resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +100,8 @@ func parseUser(path string, data []byte) (*userFile, error) {
 	return u, nil
 }
 
-// entryText returns the text of one entry. It replaces all text before the entry by spaces, so that errors have the
-// correct line and column.
+// entryText returns the text of one entry. entryText replaces all text before the entry by spaces, so that errors have
+// the correct line and column.
 func (u *userFile) entryText(section, name string) []byte {
 	raw := u.sections[section][name]
 	at := max(bytes.Index(u.data, raw), 0)

@@ -113,7 +113,7 @@ func TestIncludesOfARegistryWithAnOddPath(t *testing.T) {
 	}
 }
 
-// A plugin must not have psbench's own name. This is an error even if no key refers to the plugin.
+// A plugin must not have psbench's own name. Such a name is an error even if no key refers to the plugin.
 func TestBuiltinInTheUsersRegistry(t *testing.T) {
 	path := write(t, "registry.json", `{"plugins": {"builtin": {"command": ["/bad"], "sha256": "`+sum+`"}}}`)
 	reg, err := Load(psbench.Registry, path)

@@ -95,7 +95,7 @@ func (a *agent) core() string {
 	return ", rank 0 on " + quote.Word(a.host) + ","
 }
 
-// leave makes the agent end for the reason why. It does nothing if the agent is already ending.
+// leave makes the agent end for the reason why. leave does nothing if the agent is already ending.
 func (a *agent) leave(why error) {
 	select {
 	case a.left <- why:
@@ -103,9 +103,9 @@ func (a *agent) leave(why error) {
 	}
 }
 
-// partFromCore runs after the core said that it is done. It waits until the core has read the reply and closed the
-// connection. If the agent closed first while data from the core were unread, the kernel would reset the connection,
-// and the core could lose the reply.
+// partFromCore runs after the core said that it is done. partFromCore waits until the core has read the reply and
+// closed the connection. If the agent closed first while data from the core were unread, the kernel would reset the
+// connection, and the core could lose the reply.
 func (a *agent) partFromCore() {
 	if !a.told.Load() {
 		return

@@ -165,7 +165,7 @@ func TestClockOfAHost(t *testing.T) {
 	}
 }
 
-// Links are measured between each pair of hosts. This includes pairs of hosts that both have agents.
+// Links are measured between each pair of hosts. The measured pairs include pairs of hosts that both have agents.
 func TestLinksOfHosts(t *testing.T) {
 	first, second := serve(t, patience), serve(t, patience)
 	hosts := []*Host{dial(t, first, patience), dial(t, second, patience)}

@@ -30,7 +30,8 @@ func (m *Meeting) Call() (string, error) {
 	return string(text), err
 }
 
-// Called decodes a text that Call returned. Its errors do not quote the text, because the text contains the secret.
+// Called decodes a text that Call returned. Errors of Called do not quote the text, because the text contains the
+// secret.
 func Called(text string) (*Meeting, error) {
 	var c call
 	if json.Unmarshal([]byte(text), &c) != nil || len(c.Hosts) == 0 {

@@ -1,6 +1,6 @@
 // Package agent starts processes of a run on other hosts. An agent runs on each host: it starts, watches and ends the
 // local processes for the core, using core/process/launch. The core connects over TLS 1.3, with a key derived from
-// their shared secret. The core uses one connection for calls. It also opens a tunnel to the Unix socket of each
+// their shared secret. The core uses one connection for calls. The core also opens a tunnel to the Unix socket of each
 // process, so it calls remote processes like local ones.
 //
 // An agent never runs a command line from the network. Instead, the core sends the name of a plugin and the checksums

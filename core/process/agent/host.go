@@ -122,8 +122,8 @@ func unwrapped(message string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(inner, "Error while dialing: "), `"`)
 }
 
-// beat sends heartbeats until the agent is lost or Leave is called. It detects a lost agent before calls to the agent's
-// processes time out, so that psbench reports the loss and not the timeouts.
+// beat sends heartbeats until the agent is lost or Leave is called. beat detects a lost agent before calls to the
+// agent's processes time out, so that psbench reports the loss and not the timeouts.
 func (h *Host) beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -144,7 +144,7 @@ func (h *Host) beat(ctx context.Context) {
 	}
 }
 
-// sign asks the agent for a heartbeat. Its error says how the agent was lost.
+// sign asks the agent for a heartbeat. The error of sign says how the agent was lost.
 func (h *Host) sign(ctx context.Context) error {
 	patience := h.timeout * 3 / 4
 	ctx, cancel := context.WithTimeout(ctx, patience)

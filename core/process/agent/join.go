@@ -175,7 +175,7 @@ type guest struct {
 	err  error // error from reading the guest's message
 }
 
-// greet reads the caller's message, and closes the connections of strangers. It calls free once the caller is
+// greet reads the caller's message, and closes the connections of strangers. greet calls free once the caller is
 // identified or has disconnected.
 func (m *meeting) greet(conn net.Conn, free func()) {
 	heard := make(chan struct{})

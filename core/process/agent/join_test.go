@@ -38,7 +38,7 @@ type joined struct {
 	err     error
 }
 
-// joinAll runs Join for all tasks at once, each with its own secret. It returns the results in the tasks' order.
+// joinAll runs Join for all tasks at once, each with its own secret. joinAll returns the results in the tasks' order.
 func joinAll(t *testing.T, timeout time.Duration, tasks []rollcall.Task, secrets ...string) []joined {
 	t.Helper()
 	core := freeAddress(t)

@@ -16,10 +16,10 @@ import (
 
 const longestName = 256 // longest name of a process, in bytes
 
-// These limits apply to callers that have not yet proved the secret and stated their purpose. They limit how many such
-// callers are connected at once, and how long each may take: alone, and while others wait. The limits are generous
-// because a busy host has many processes, and the core opens a tunnel to each. If a tunnel were cut, gRPC would count
-// its process as lost.
+// These limits apply to callers that have not yet proved the secret and stated their purpose. Only a limited number of
+// such callers may be connected at once. Each of them gets a limited time, which is shorter while others wait. The
+// limits are generous because a busy host has many processes, and the core opens a tunnel to each. If a tunnel were
+// cut, gRPC would count its process as lost.
 const (
 	mostStrangers = 64
 	strangerLimit = 10 * time.Second
@@ -32,8 +32,8 @@ func accept(l net.Listener, over <-chan struct{}, take func(conn net.Conn, known
 	strangers.Accept(l, over, limits, take)
 }
 
-// listener accepts the connections to an agent. It hands calls to gRPC and serves tunnels itself. gRPC uses it as its
-// net.Listener.
+// listener accepts the connections to an agent. listener hands calls to gRPC and serves tunnels itself. gRPC uses it as
+// its net.Listener.
 type listener struct {
 	net.Listener
 	config  *tls.Config
@@ -84,7 +84,7 @@ func (t *listener) drop(conn net.Conn) {
 	delete(t.conns, conn)
 }
 
-// greet does the TLS handshake and serves the connection by its protocol. It calls greeted once the caller is
+// greet does the TLS handshake and serves the connection by its protocol. greet calls greeted once the caller is
 // identified or has disconnected.
 func (t *listener) greet(conn net.Conn, greeted func()) {
 	defer t.drop(conn)
@@ -137,7 +137,7 @@ func (t *listener) join(conn net.Conn, greeted func()) {
 	out.Wait()
 }
 
-// Accept implements net.Listener. It returns only connections for calls.
+// Accept implements net.Listener. Accept returns only connections for calls.
 func (t *listener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-t.calls:

@@ -18,7 +18,8 @@ import (
 // Meeting is the result of Meet or Join: all tasks of the job have exchanged their addresses.
 type Meeting struct {
 	Identity *identity.Identity
-	// Secret is the secret behind Identity. The core passes it to conducted processes. It is nil if there are none.
+	// Secret is the secret behind Identity. The core passes it to conducted processes. Secret is nil if there are no such
+	// processes.
 	Secret []byte
 	// Listener is an agent's listener. The core, which is rank 0, has none.
 	Listener net.Listener
@@ -82,7 +83,7 @@ func apart(tasks []rollcall.Task) error {
 	return nil
 }
 
-// Gather connects to the agents of all tasks except rank 0. It returns the hosts in rank order.
+// Gather connects to the agents of all tasks except rank 0. Gather returns the hosts in rank order.
 func Gather(ctx context.Context, m *Meeting, timeout time.Duration) ([]*Host, error) {
 	hosts := make([]*Host, len(m.Tasks)-1)
 	errs := make(chan error, len(hosts))

@@ -56,7 +56,7 @@ func (p *process) Exited() <-chan struct{} { return p.exited }
 // explainLimit limits how long the core waits when it asks for a process's last output.
 const explainLimit = 2 * time.Second
 
-// explain asks the agent about the process. It returns nil if the agent is lost.
+// explain asks the agent about the process. explain returns nil if the agent is lost.
 func (p *process) explain(phase string) *proto.ExplainReply {
 	ctx, cancel := context.WithTimeout(context.Background(), explainLimit)
 	defer cancel()

@@ -25,8 +25,8 @@ import (
 // closeSlack is the time beyond the timeout that an agent may take to end its processes.
 const closeSlack = 10 * time.Second
 
-// starter starts each process of a run on the host that the layout gives. It uses core/process/launch on the core's
-// host, and agents on the other hosts.
+// starter starts each process of a run on the host that the layout gives. starter uses core/process/launch on the
+// core's host, and agents on the other hosts.
 type starter struct {
 	layout    *placement.Layout
 	here      cluster.Starter

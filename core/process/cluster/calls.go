@@ -58,7 +58,7 @@ type Wait struct {
 // monitor watches every process.
 var Unbounded = Wait{}
 
-// Each calls do for all members in parallel and waits until all calls have returned. It returns the first error.
+// Each calls do for all members in parallel and waits until all calls have returned. Each returns the first error.
 func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do func(context.Context, M) error) error {
 	errs := make(chan error, len(members))
 	for _, m := range members {
@@ -150,7 +150,7 @@ func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.P
 const closeSlack = time.Second
 
 // closeParts makes the process close its parts. All parts together may take limit; closeParts stops waiting when ctx
-// ends. It records in m.left what the parts left running.
+// ends. closeParts records in m.left what the parts left running.
 func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit+closeSlack)
 	defer cancel()

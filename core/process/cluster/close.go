@@ -75,8 +75,8 @@ func (m *Member) exited() bool {
 	}
 }
 
-// closeAfterFailure closes the parts of a process after the run has failed. The process may be stopped or lost. This
-// does not count as a new failure.
+// closeAfterFailure closes the parts of a process after the run has failed. The process may be stopped or lost. A
+// failure of such a process does not count as a new failure.
 func (c *Cluster) closeAfterFailure(m *Member) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -20,7 +20,7 @@ type Member struct {
 	Host string
 	// Input means that the process reads the core's standard input. Only processes on the core's host can.
 	Input bool
-	// Env returns environment variables to add to the core's environment. It is called after the sites of all processes
+	// Env returns environment variables to add to the core's environment. Env is called after the sites of all processes
 	// are known.
 	Env func() []string
 	// Follower, if set, receives the progress of the process.
@@ -30,7 +30,7 @@ type Member struct {
 	Process
 	site Site
 	// Address is the process's Unix socket, for peers on the same host. LinkAddress is its address for links of the
-	// measured transport. Both are set once the process is configured.
+	// measured transport. Both addresses are set once the process is configured.
 	Address, LinkAddress string
 	left                 string // text that says what the parts left running
 }

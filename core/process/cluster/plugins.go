@@ -29,8 +29,8 @@ func Plugins[M member](members []M) (noted []result.Plugin) {
 	return noted
 }
 
-// sums returns the checksums of a command's program and of its other files. It returns none if the command cannot run,
-// because the start of the command will report the error.
+// sums returns the checksums of a command's program and of its other files. sums returns none if the command cannot
+// run, because the start of the command will report the error.
 func sums(command []string) (program string, beside map[string]string) {
 	files, err := executable.Files(command)
 	if err != nil {

@@ -28,7 +28,7 @@ type Site struct {
 	// CPUs are the CPUs on which the process may run. Empty means all CPUs.
 	CPUs machine.CPUs
 	// Clock is the clock that comm.Now reads in the process, or nil for the core's host. All processes on a host share one
-	// Clock. It is set at the latest when the process runs.
+	// Clock. Clock is set at the latest when the process runs.
 	Clock *clocks.Clock
 }
 
@@ -88,8 +88,8 @@ func AtCore[M member](all []M) []M {
 	return here
 }
 
-// Share returns the number of CPUs that a process gets, at least 1. It divides the CPUs of the host, or those to which
-// the process is pinned, evenly. The members of among with the same host and the same pinning share these CPUs.
+// Share returns the number of CPUs that a process gets, at least 1. Share divides the CPUs of the host, or those to
+// which the process is pinned, evenly. The members of among with the same host and the same pinning share these CPUs.
 func Share[M member](of M, among []M) int {
 	site, there := of.base().Site(), 0
 	for _, m := range among {
@@ -104,8 +104,9 @@ func Share[M member](of M, among []M) int {
 	return max(1, cpus/max(1, there))
 }
 
-// CheckListen returns an error if processes would listen on an address that this host does not have. It returns a
-// warning if all sites have their own addresses, so that address has no effect. name is the option, such as --listen.
+// CheckListen returns an error if processes would listen on an address that this host does not have. CheckListen
+// returns a warning if all sites have their own addresses, so that address has no effect. name is the option, such as
+// --listen.
 func CheckListen[M member](name, address string, members []M) (warning string, err error) {
 	if !slices.ContainsFunc(members, func(m M) bool { return m.base().Site().Listen == "" }) {
 		return name +

@@ -10,8 +10,8 @@ import (
 const mostSuspects = 3
 
 // introduce extends err, the failure of a run. For each process in names that runs a user's plugin, it adds the plugin
-// and the process's last output. It skips psbench's own processes, because their names say enough. The error of a
-// process that died already contains the last output.
+// and the process's last output. introduce skips psbench's own processes, because their names say enough. The error of
+// a process that died already contains the last output.
 func (c *Cluster) introduce(err error, names []string) error {
 	named := func(name string) bool { return slices.Contains(names, name) || err != nil && speaks(name, err.Error()) }
 	var told []string
@@ -52,8 +52,8 @@ func (m *Member) introduction() string {
 	return fmt.Sprintf("%s is %s of plugin %s", m.Name, m.Part, m.Plugin.Name)
 }
 
-// Warnings returns the run's warnings; call it after Run. It warns about hosts without processes, and about what parts
-// left running after they were closed. Processes with the same part share one sentence.
+// Warnings returns the run's warnings; call it after Run. Warnings warns about hosts without processes, and about what
+// parts left running after they were closed. Processes with the same part share one sentence.
 func (c *Cluster) Warnings() (warnings []string) {
 	if c.options.Apart {
 		warnings = append(warnings,

@@ -17,8 +17,8 @@ var ErrAggregateOnOneHost = errors.New(
 // NothingTogether is the warning that aggregation has no effect, because no host has trainers that can push as one.
 const NothingTogether = "aggregate host has no effect: no server has two trainers on a host that is not its own"
 
-// CheckTogether returns an error if all processes run on one host, where no trainers push as one. It also returns an
-// error if a plugin is too old for joint pushes. members are the trainers that push, and the servers.
+// CheckTogether returns an error if all processes run on one host, where no trainers push as one. CheckTogether also
+// returns an error if a plugin is too old for joint pushes. members are the trainers that push, and the servers.
 func CheckTogether[M member](members []M) error {
 	if hosts := Hosts(members); slices.Max(hosts) == 0 {
 		return ErrAggregateOnOneHost

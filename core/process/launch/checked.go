@@ -28,8 +28,8 @@ type checked struct {
 	beside []executable.File
 }
 
-// Unchanged returns an error if psbench would now refuse the plugin's program. This is so if the program or a file that
-// it runs is missing, differs from the registry, or can be changed by other users.
+// Unchanged returns an error if psbench would now refuse the plugin's program. psbench refuses a program if the program
+// or a file that it runs is missing, differs from the registry, or can be changed by other users.
 func Unchanged(plugin registry.Plugin) error {
 	if len(plugin.Command) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (c *checked) inspect(command *exec.Cmd) error {
 	return nil
 }
 
-// compareBeside records the checksums of the other files. It compares those files that the registry lists.
+// compareBeside records the checksums of the other files. compareBeside compares those files that the registry lists.
 func (c *checked) compareBeside(command *exec.Cmd) error {
 	paths, err := c.pathsBeside(command)
 	if err != nil {
@@ -115,8 +115,8 @@ func (c *checked) compareBeside(command *exec.Cmd) error {
 }
 
 // pathsBeside returns the other files that must not change. A plugin in the user's registry has all files of its
-// command checked. Its interpreter counts as changed even if only PATH or a symbolic link has changed. For other
-// registries, only the listed files and the first argument that names a file are checked.
+// command checked. The interpreter of such a plugin counts as changed even if only PATH or a symbolic link has changed.
+// For other registries, only the listed files and the first argument that names a file are checked.
 func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
 	if c.plugin.User {
 		paths, err := executable.Paths(append([]string{command.Path}, command.Args[1:]...))
@@ -185,7 +185,7 @@ func (c *checked) changed(path, sum, want string) error {
 		c.plugin.Name, path, want, sum, c.remedy())
 }
 
-// remedy returns advice on how to accept the change. It is empty unless the user added the plugin.
+// remedy returns advice on how to accept the change. The advice is empty unless the user added the plugin.
 func (c *checked) remedy() string {
 	if !c.plugin.User {
 		return ""

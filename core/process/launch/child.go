@@ -114,7 +114,7 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	return nil, errors.Join(err, line.Close())
 }
 
-// fault says why the system cannot run the plugin's file. It returns "" if it finds no reason.
+// fault says why the system cannot run the plugin's file. fault returns "" if it finds no reason.
 func (c *child) fault() string {
 	if c.program == "" {
 		return ""
@@ -176,7 +176,7 @@ func (c *child) hangs(done <-chan struct{}) bool {
 	}
 }
 
-// wait waits until the process has ended. It returns at once if the process never started.
+// wait waits until the process has ended. wait returns at once if the process never started.
 func (c *child) wait() {
 	if c.pid() != 0 {
 		<-c.exited
@@ -258,8 +258,8 @@ func (c *child) ID() string {
 	return ""
 }
 
-// PluginToHost implements runner.Runner. It checks the address in the plugin's handshake before the core connects to
-// it.
+// PluginToHost implements runner.Runner. PluginToHost checks the address in the plugin's handshake before the core
+// connects to it.
 func (c *child) PluginToHost(network, address string) (string, string, error) {
 	inside, err := filepath.Rel(c.launcher.directory, address)
 	if network != "unix" || err != nil || !filepath.IsLocal(inside) {

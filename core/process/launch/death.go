@@ -40,9 +40,9 @@ func (c *child) exceeded() bool {
 	return c.ended.Status != 0 && c.words.exhausted()
 }
 
-// refusals matches the out-of-memory messages of Go, C++, Rust and Python. It also matches the C library's text for
-// ENOMEM after the name of a program, such as a shell. It does not match a Go panic with the same words, because a Go
-// program without memory dies with a fatal error and not with a panic.
+// refusals matches the out-of-memory messages of Go, C++, Rust and Python. refusals also matches the C library's text
+// for ENOMEM after the name of a program, such as a shell. refusals does not match a Go panic with the same words,
+// because a Go program without memory dies with a fatal error and not with a panic.
 var refusals = regexp.MustCompile(`^fatal error: .*(out of memory|cannot allocate)|` +
 	`^terminate called after throwing an instance of 'std::bad_alloc'|` +
 	`^memory allocation of \d+ bytes failed|` +

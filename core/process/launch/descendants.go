@@ -65,8 +65,8 @@ func killDescendants() {
 	}
 }
 
-// killHolders kills the processes of a run whose core and supervisor are dead. It recognises them by the path of the
-// run's folder in their environment.
+// killHolders kills the processes of a run whose core and supervisor are dead. killHolders recognises these processes
+// by the path of the run's folder in their environment.
 func killHolders(directory string) {
 	mark := []byte("\x00" + host.DirectoryVariable + "=" + directory + "\x00")
 	for _, pid := range pids() {

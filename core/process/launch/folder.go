@@ -40,12 +40,12 @@ const lockName = "lock"
 // folderName matches the names of these folders. psbench never removes a folder with another name.
 var folderName = regexp.MustCompile(`^psbench-[A-Z2-7]{12}$`)
 
-// longestBase is the maximum length of a parent folder's path. It keeps the paths of sockets below the kernel's limit
-// of 108 bytes.
+// longestBase is the maximum length of a parent folder's path. longestBase keeps the paths of sockets below the
+// kernel's limit of 108 bytes.
 const longestBase = 40
 
-// base returns the parent of all folders. Its path must not contain a vertical bar, because a plugin's handshake
-// separates fields, including the socket's path, by vertical bars.
+// base returns the parent of all folders. The parent's path must not contain a vertical bar, because a plugin's
+// handshake separates fields, including the socket's path, by vertical bars.
 func base() string {
 	dir := os.TempDir()
 	if len(dir) > longestBase ||
@@ -99,8 +99,8 @@ func (f *folder) own() (bool, error) {
 	return false, lock.Close()
 }
 
-// remove removes the folder and releases its lock. It removes the lock file last. If this process is killed before, the
-// next run still recognises the folder as abandoned. Slurm, for example, kills all processes of a task at once.
+// remove removes the folder and releases its lock. remove removes the lock file last. If this process is killed before,
+// the next run still recognises the folder as abandoned. Slurm, for example, kills all processes of a task at once.
 func (f *folder) remove() error {
 	entries, err := os.ReadDir(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -120,7 +120,7 @@ func (f *folder) remove() error {
 	return err
 }
 
-// tryLock locks a file. It returns false if another process holds the lock.
+// tryLock locks a file. tryLock returns false if another process holds the lock.
 func tryLock(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -11,7 +11,7 @@ import (
 // and the network of the plugin's address.
 var handshakeStart = regexp.MustCompile(`1\|[^|]*\|(unix|tcp)\|`)
 
-// mostBefore limits the output before the handshake. longestHandshake limits the handshake. Both are in bytes.
+// mostBefore limits the output before the handshake. longestHandshake limits the handshake. Both limits are in bytes.
 const (
 	mostBefore       = 4 << 20
 	longestHandshake = 8 << 10
@@ -42,7 +42,7 @@ func (h *handshake) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write searches output of the plugin for the handshake and passes on the rest. It never returns an error.
+// Write searches output of the plugin for the handshake and passes on the rest. Write never returns an error.
 func (h *handshake) Write(b []byte) (int, error) {
 	size := len(b)
 	for len(b) > 0 && !h.found {

@@ -13,7 +13,7 @@ import (
 )
 
 // shielded lists signals that a terminal, a shell or a user may send to all processes of psbench. The supervisor starts
-// with these signals blocked. Its threads inherit the mask, so none of the signals ends the supervisor.
+// with these signals blocked. The supervisor's threads inherit the mask, so none of the signals ends the supervisor.
 var shielded = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
 	unix.SIGPIPE,
@@ -30,8 +30,8 @@ func shieldedMask() *unix.Sigset_t {
 	return &set
 }
 
-// startShielded starts a command with the shielded signals blocked. They are blocked even while the new process is
-// still a copy of this process and in this process's group.
+// startShielded starts a command with the shielded signals blocked. The signals are blocked even while the new process
+// is still a copy of this process and in this process's group.
 func startShielded(start func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -57,7 +57,7 @@ func onCPUs(cpus machine.CPUs, fork func() error) error {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("its CPUs cannot be changed: %w", err)
 	}
-	// The kernel ignores CPUs that this process may not use. It fails only if no other CPU remains.
+	// The kernel ignores CPUs that this process may not use. The kernel returns an error only if no other CPU remains.
 	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
 		return fmt.Errorf("it cannot run on the CPUs %s: %w", cpus, err)
 	}

@@ -228,8 +228,8 @@ func (l *Launcher) tidy(state *os.ProcessState) error {
 	return fmt.Errorf("the supervisor (process %d) ended before the run: %v", state.Pid(), state)
 }
 
-// builtin returns a command that runs psbench itself. It uses /proc/self/exe and not the path of the executable, so
-// that a rebuild during a run cannot mix versions.
+// builtin returns a command that runs psbench itself. builtin uses /proc/self/exe and not the path of the executable,
+// so that a rebuild during a run cannot mix versions.
 func builtin(arguments ...string) *exec.Cmd {
 	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{filepath.Base(os.Args[0])}, arguments...)}
 }

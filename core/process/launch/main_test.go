@@ -200,7 +200,7 @@ func shortBase(t *testing.T) string {
 	return base
 }
 
-// startCore starts the test binary as a core with base as its temporary folder. It returns when the core's main
+// startCore starts the test binary as a core with base as its temporary folder. startCore returns when the core's main
 // function runs.
 func startCore(t *testing.T, base string, env ...string) *exec.Cmd {
 	t.Helper()

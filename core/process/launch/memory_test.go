@@ -80,8 +80,8 @@ func TestMemoryWithoutACgroup(t *testing.T) {
 	}
 }
 
-// If there is a cgroup, the kernel's count says whether a process died of its limit. Otherwise the message of the
-// process's runtime says so. Similar words elsewhere in the output do not count.
+// If there is a cgroup, the kernel's count says whether a process died of its limit. Without a cgroup, the message of
+// the process's runtime says so. Similar words elsewhere in the output do not count.
 func TestWantOfMemory(t *testing.T) {
 	failed := syscall.WaitStatus(2 << 8)
 	for _, c := range []struct {

@@ -52,7 +52,7 @@ type greeting struct {
 // headerBytes is the size of an order's header. The header holds the order's size and the number of its descriptors.
 const headerBytes = 8
 
-// sendOrder sends an order. It must not be called concurrently.
+// sendOrder sends an order. sendOrder must not be called concurrently.
 func sendOrder(c *net.UnixConn, o order, files []*os.File, deadline time.Time) error {
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(o); err != nil {
@@ -73,7 +73,7 @@ func sendOrder(c *net.UnixConn, o order, files []*os.File, deadline time.Time) e
 	return shm.SendFDs(c, body.Bytes(), fds...)
 }
 
-// receiveOrder waits for the next order. It returns io.EOF when the core is gone.
+// receiveOrder waits for the next order. receiveOrder returns io.EOF when the core is gone.
 func receiveOrder(c *net.UnixConn) (o order, files []*os.File, err error) {
 	header := make([]byte, headerBytes)
 	if _, err := io.ReadFull(c, header); err != nil {
@@ -105,7 +105,7 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// connOf converts a file that holds a Unix socket to a connection. It closes the file.
+// connOf converts a file that holds a Unix socket to a connection. connOf closes the file.
 func connOf(f *os.File) (*net.UnixConn, error) {
 	defer func() { _ = f.Close() }()
 	c, err := net.FileConn(f)

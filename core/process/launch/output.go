@@ -39,8 +39,8 @@ const longestPiece = 64 << 10
 // mostLogged limits the log of a process, in bytes, so that no process can fill a disk.
 const mostLogged = 64 << 20
 
-// words handles the output of a process. It passes all output to the user and the log. It also keeps the last output
-// for the error message if the process dies.
+// words handles the output of a process. words passes all output to the user and the log. words also keeps the last
+// output for the error message if the process dies.
 type words struct {
 	process string
 	line    func(process, text string)
@@ -94,7 +94,7 @@ func (w *words) stream() io.Writer {
 	return s
 }
 
-// Write handles output of the process. It accepts all bytes and never returns an error.
+// Write handles output of the process. Write accepts all bytes and never returns an error.
 func (s *stream) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// pipe is the read end of a pipe. It closes end when a reader has reached the end of the pipe. It copies all data to
-// copied first, because go-plugin passes on the last line only some time after the end.
+// pipe is the read end of a pipe. pipe closes end when a reader has reached the end of the pipe. pipe copies all data
+// to copied first, because go-plugin passes on the last line only some time after the end.
 type pipe struct {
 	*os.File
 	copied io.Writer

@@ -174,7 +174,7 @@ const anotherVersion = "incompatible API version with plugin. Plugin version: %d
 // noVersion is go-plugin's error for a plugin whose contract version is not a number.
 const noVersion = "Error parsing protocol version %q:"
 
-// refusal explains why a plugin with another version of the contract is refused. It returns "" for other errors.
+// refusal explains why a plugin with another version of the contract is refused. refusal returns "" for other errors.
 func refusal(err error) string {
 	var number int
 	var text string
@@ -194,7 +194,7 @@ func spoke(err error) bool {
 	return foreign && said != ""
 }
 
-// reason returns why the handshake failed, on one line. It drops go-plugin's advice on how to build plugins.
+// reason returns why the handshake failed, on one line. reason drops go-plugin's advice on how to build plugins.
 func reason(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	said, foreign := strings.CutPrefix(line, foreignOutput)
@@ -252,7 +252,7 @@ func (p *Process) Contract() string {
 // LastWords returns the last output of the process on one line.
 func (p *Process) LastWords() string { return quote.Message(p.words.last()) }
 
-// Raised returns the Python exception at the end of the process's output, and where in the plugin it was raised. It
+// Raised returns the Python exception at the end of the process's output, and where in the plugin it was raised. Raised
 // returns "" if the output ends with something else.
 func (p *Process) Raised() (what, where string) {
 	p.words.mu.Lock()

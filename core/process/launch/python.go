@@ -44,9 +44,10 @@ func isPythonPath(variable string) bool { return strings.HasPrefix(variable, pyt
 // compiled is the name of the folder in which Python keeps compiled sources.
 const compiled = "__pycache__"
 
-// PythonFolder returns the folder in the user's cache with the Python package. It writes the package if the folder is
-// missing. It returns an error for an existing folder if files are missing or unexpected. Files that Python compiled
-// are expected. It also returns an error if users other than this one and root can change the folder.
+// PythonFolder returns the folder in the user's cache with the Python package. PythonFolder writes the package if the
+// folder is missing. PythonFolder returns an error for an existing folder if files are missing or unexpected. Files
+// that Python compiled are expected. PythonFolder also returns an error if users other than this one and root can
+// change the folder.
 func PythonFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -64,9 +65,9 @@ func pythonIn(dir string) (string, error) {
 	return folder, writePython(folder, python.Files)
 }
 
-// cachedPython does the work of PythonFolder for any files and cache folder. It writes to a temporary folder and
-// renames it, so that other processes find either all files or none. If two processes write at once, the second uses
-// the folder of the first.
+// cachedPython does the work of PythonFolder for any files and cache folder. cachedPython writes to a temporary folder
+// and renames it, so that other processes find either all files or none. If two processes write at once, the second
+// uses the folder of the first.
 func cachedPython(cache string, files fs.FS) (string, error) {
 	name, err := pythonName(files)
 	if err != nil {
@@ -119,8 +120,8 @@ func eachFile(files fs.FS, visit func(path string, text []byte) error) error {
 	})
 }
 
-// writePython writes files into a folder, with modes that do not depend on the umask. It also makes the subfolders in
-// which Python keeps compiled sources.
+// writePython writes files into a folder, with modes that do not depend on the umask. writePython also makes the
+// subfolders in which Python keeps compiled sources.
 func writePython(folder string, files fs.FS) error {
 	return eachFile(files, func(path string, text []byte) error {
 		path = filepath.Join(folder, path)

@@ -27,8 +27,8 @@ const supervisorFD = 3
 const endTimeout = 5 * time.Second
 
 // supervisor is the process that starts plugins and kills everything that they leave behind. All its descendants belong
-// to one run, and orphans among them become its children. The supervisor lives slightly longer than the core. It
-// notices the core's end when its connection to the core ends.
+// to one run, and orphans among them become its children. The supervisor lives slightly longer than the core. The
+// supervisor notices the core's end when its connection to the core ends.
 type supervisor struct {
 	folder *folder
 	forks  chan func()
@@ -48,7 +48,7 @@ type supervised struct {
 	ended  chan syscall.WaitStatus
 }
 
-// supervise is the main function of the supervisor process. It returns the exit status.
+// supervise is the main function of the supervisor process. supervise returns the exit status.
 func supervise() int {
 	// The supervisor catches the signals that forkAll unblocks, instead of ignoring them. In a program that it starts, a
 	// caught signal has its default effect again, but an ignored signal would stay ignored.
@@ -114,7 +114,7 @@ func (s *supervisor) end() int {
 	return status
 }
 
-// run starts a program and reports its start and its end to the core. It kills the program when the connection of the
+// run starts a program and reports its start and its end to the core. run kills the program when the connection of the
 // order ends. The connection ends when the core asks for this or is gone.
 func (s *supervisor) run(o order, files []*os.File) {
 	line, err := connOf(files[0])
@@ -192,7 +192,7 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	return p, err
 }
 
-// memoryGroup makes a cgroup for a plugin. It returns nil if that is impossible.
+// memoryGroup makes a cgroup for a plugin. memoryGroup returns nil if that is impossible.
 func (s *supervisor) memoryGroup(bytes int64) *limit.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +265,7 @@ func childless() bool {
 	return errors.Is(err, unix.ECHILD)
 }
 
-// nextExit waits until a child has ended and returns its process ID. It does not reap the child.
+// nextExit waits until a child has ended and returns its process ID. nextExit does not reap the child.
 func nextExit(options int) (pid int, err error) {
 	var info unix.Siginfo
 	err = unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT|options, nil)

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// family is a set of processes that a hostile plugin leaves behind. They are sleeps in the plugin's group, in their own
-// sessions, and without parent or environment. They sleep for a unique time, by which the test finds them.
+// family is a set of processes that a hostile plugin leaves behind. The members are sleeps in the plugin's group, in
+// their own sessions, and without parent or environment. All members sleep for a unique time, by which the test finds
+// them.
 type family struct {
 	t    *testing.T
 	time string
@@ -257,8 +258,8 @@ func TestVariablesFromOutsideMeanNothing(t *testing.T) {
 	}
 }
 
-// If a process ends before its handshake, the error has its exit status. This holds even if psbench notices the end of
-// the process long after the end of its output.
+// If a process ends before its handshake, the error has its exit status. The error is the same even if psbench notices
+// the end of the process long after the end of its output.
 func TestDeathsBeforeTheHandshake(t *testing.T) {
 	l := launcher(t)
 	const starts = 32

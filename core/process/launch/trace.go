@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/internal/stack"
 )
 
-// trace parses the Go runtime's last output line by line: the reason for the end of a process, and stacks. It keeps the
-// reason and the first frames of the first stack.
+// trace parses the Go runtime's last output line by line: the reason for the end of a process, and stacks. trace keeps
+// the reason and the first frames of the first stack.
 type trace struct {
 	why string // reason; empty if there was no such output
 

@@ -12,8 +12,8 @@ import (
 // CorePort is the port of the first task if the launcher gives only that task's host.
 const CorePort = "29417"
 
-// Core returns the address HOST:PORT of the first task, and the variable that contains it. This is the user's variable,
-// or the one in which torchrun or LeaderWorkerSet gives the host. If neither is set, both results are "".
+// Core returns the address HOST:PORT of the first task, and the variable that contains it. The variable is either the
+// user's or the one in which torchrun or LeaderWorkerSet gives the host. If neither is set, both results are "".
 func (f *Finding) Core(environ []string) (address, variable string) {
 	value := func(name string) string {
 		for _, v := range slices.Backward(environ) {

@@ -79,7 +79,7 @@ func within(inner, outer *Place) bool {
 	return a != nil && (a.Size == 0 || a.Rank == outer.Rank && (a.Size == outer.Size || outer.Size == 0))
 }
 
-// Contradiction is the error for launchers that disagree. It lists all values that were read.
+// Contradiction is the error for launchers that disagree. Contradiction lists all values that were read.
 type Contradiction struct {
 	Reason string
 	Rows   [][3]string // columns: launcher, variable, value
@@ -143,8 +143,8 @@ func (c *Contradiction) Error() string {
 	return text.String()
 }
 
-// Refusal returns an error if a command for a single process must not run here. It returns nil if this process is a
-// single task.
+// Refusal returns an error if a command for a single process must not run here. Refusal returns nil if this process is
+// a single task.
 func (f *Finding) Refusal() error {
 	const override = option.OverrideVariable + "=1 if this process is to run alone all the same"
 	// The override is offered only if a launcher set the variables. A user who gives a hosts file can correct it.
@@ -195,7 +195,7 @@ func (f *Finding) Speaks() bool {
 	return variable != ""
 }
 
-// SpeaksPMIx reports whether the tasks can communicate by PMIx. This needs a library that knows the launcher's address.
+// SpeaksPMIx reports whether the tasks can communicate by PMIx. PMIx needs a library that knows the launcher's address.
 func (f *Finding) SpeaksPMIx() bool {
 	if f.Launcher != "Open MPI" && f.Launcher != "Slurm" {
 		return false

@@ -42,10 +42,10 @@ const (
 	mostSlots = 1 << 10 // largest number of slots per line
 )
 
-// ParseHosts parses a hosts file with one host per line, as in "node1 psbench=/opt/psbench". It also parses the files
-// of other programs. Open MPI and DeepSpeed write node1 slots=4. MPICH, Intel MPI and Horovod write node1:4, separated
-// by commas. Slurm writes node[01-04,7], and PBS writes one line for each slot of a host. A word that begins with #
-// starts a comment. Errors begin with the line number.
+// ParseHosts parses a hosts file with one host per line, as in "node1 psbench=/opt/psbench". ParseHosts also parses the
+// files of other programs. Open MPI and DeepSpeed write node1 slots=4. MPICH, Intel MPI and Horovod write node1:4,
+// separated by commas. Slurm writes node[01-04,7], and PBS writes one line for each slot of a host. A word that begins
+// with # starts a comment. Errors begin with the line number.
 func ParseHosts(text string) ([]Host, error) {
 	hosts, _, err := parseHosts(text)
 	return hosts, err

@@ -19,8 +19,8 @@ type System struct {
 	Host      string // name of this host
 	ReadFile  func(path string) ([]byte, error)
 	HostsFile string // path of the user's hosts file, or ""
-	// IsHere reports whether a name or an address in the hosts file belongs to this host. If it is nil, only the host's
-	// own name does.
+	// IsHere reports whether a name or an address in the hosts file belongs to this host. If IsHere is nil, only the
+	// host's own name belongs to this host.
 	IsHere func(name string) bool
 }
 
@@ -35,14 +35,14 @@ type Place struct {
 	// Agents is set if the launcher runs a process of its own on each of several hosts, and one of these started the task.
 	// Another launcher may have started these processes.
 	Agents *Agents
-	// Others are the hosts of the user's hosts file except this one. They are ranks 1, 2 and so on.
+	// Others are the hosts of the user's hosts file except this one. These hosts are ranks 1, 2 and so on.
 	Others []Host
 	// Apart means that this host is not in the hosts file, so that it runs only the core.
 	Apart bool
 }
 
-// Sources says where each value of a place was read: the name of a variable or the path of a file. It is "" for the
-// host's own name and for values that follow from the kind of launcher.
+// Sources says where each value of a place was read: the name of a variable or the path of a file. A source is "" for
+// the host's own name and for values that follow from the kind of launcher.
 type Sources struct{ Size, Rank, Local, Here, Host string }
 
 // Agents describes the launcher's own processes that start tasks.
@@ -73,8 +73,8 @@ type Finding struct {
 	Place    Place
 	Why      string
 	Err      error // contradiction within one view or between views
-	// Lone is a warning for a process that runs alone although variables indicate other tasks. It says what to do. It is
-	// "" without such variables.
+	// Lone is a warning for a process that runs alone although variables indicate other tasks. The warning says what to
+	// do. Lone is "" if there are no such variables.
 	Lone string
 
 	reader *reader
@@ -86,8 +86,8 @@ const Alone = "none"
 // HostsFile is the value of Launcher if the user gives a hosts file.
 const HostsFile = "--hosts"
 
-// WithoutPlaces returns an environment for a process that starts on another host. It removes all variables that say how
-// this process was started. It also removes the secret, because jobs create a better secret.
+// WithoutPlaces returns an environment for a process that starts on another host. WithoutPlaces removes all variables
+// that say how this process was started. WithoutPlaces also removes the secret, because jobs create a better secret.
 func WithoutPlaces(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -95,8 +95,8 @@ func WithoutPlaces(environ []string) []string {
 	})
 }
 
-// detector recognises one launcher. detect returns a place, or the reason why there is none. It returns an error if the
-// launcher started this process but set impossible values.
+// detector recognises one launcher. detect returns a place, or the reason why there is none. detect returns an error if
+// the launcher started this process but set impossible values.
 type detector struct {
 	name   string
 	alone  string // command that runs a single task

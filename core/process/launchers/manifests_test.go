@@ -104,8 +104,8 @@ func manifests(t *testing.T, path string) map[string]manifest {
 	}
 }
 
-// pods checks all pods of a Job. Each pod must know its rank, the number of pods and the address of the first pod. It
-// must also have a secret and run on its own node. host returns the name of a pod. label is a label of all pods.
+// pods checks all pods of a Job. Each pod must know its rank, the number of pods and the address of the first pod. Each
+// pod must also have a secret and run on its own node. host returns the name of a pod. label is a label of all pods.
 func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func(index int) string) {
 	t.Helper()
 	if j.CompletionMode != "Indexed" || j.Completions < 2 || j.Parallelism != j.Completions ||

@@ -50,8 +50,9 @@ var lists = []struct {
 	{"Volcano", "VC_WORKER_HOSTS", separated},
 }
 
-// others returns a warning if variables indicate other tasks although this process runs alone. It returns "" if there
-// are none. Such variables may be left over in a shell, so they only cause a warning. A count of one is ignored.
+// others returns a warning if variables indicate other tasks although this process runs alone. others returns "" if
+// there are no such variables. Such variables may be left over in a shell, so they only cause a warning. A count of one
+// is ignored.
 func (r *reader) others() string {
 	if tasks, _ := r.text(option.TasksVariable); tasks == "1" {
 		return ""

@@ -5,8 +5,8 @@ const hydra = "PMI"
 // fdVariable is the variable with the file descriptor of the connection to a launcher with PMI-1.
 const fdVariable = "PMI_FD"
 
-// pmi recognises a process whose launcher speaks PMI. This is mpiexec of MPICH and its relatives, called Hydra, or srun
-// --mpi=pmi2, which also sets Slurm's variables.
+// pmi recognises a process whose launcher speaks PMI. Such a launcher is mpiexec of MPICH and its relatives, called
+// Hydra, or srun --mpi=pmi2, which also sets Slurm's variables.
 func pmi(r *reader) (*Place, string, error) {
 	const size, rank = "PMI_SIZE", "PMI_RANK"
 	_, sized := r.text(size)

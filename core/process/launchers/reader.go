@@ -67,8 +67,8 @@ func (r *reader) number(name string) (int, error) {
 	return int(n), nil // #nosec G115 -- at most 1<<24
 }
 
-// needed returns the value of a numeric variable. It returns an error if the variable is not set, because the launcher
-// sets it whenever it sets the variable because.
+// needed returns the value of a numeric variable. needed returns an error if the variable is not set, because the
+// launcher sets it whenever it sets the variable because.
 func (r *reader) needed(name, because string) (int, error) {
 	n, err := r.number(name)
 	if err == nil && n < 0 {
@@ -97,7 +97,7 @@ func (r *reader) place(size, rank, local string) (*Place, error) {
 	return p, err
 }
 
-// crowd records in p how many tasks run on this host. It ignores an invalid count.
+// crowd records in p how many tasks run on this host. crowd ignores an invalid count.
 func (r *reader) crowd(p *Place, variable string) {
 	if n := r.count(variable); n > 0 && (p.Size == 0 || n <= p.Size) {
 		p.Here, p.From.Here = n, variable

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// firstNamedStep is the lowest step number that srun does not use. Such numbers stand for batch scripts, interactive
-// shells, and processes outside any step.
+// firstNamedStep is the lowest step number that srun does not use. The numbers from this one on stand for batch
+// scripts, interactive shells, and processes outside any step.
 const firstNamedStep = 4294967280
 
 // nodeName is the variable with Slurm's name for this host.
@@ -92,9 +92,9 @@ func isNamedStep(step string) bool {
 	return err == nil && n >= firstNamedStep
 }
 
-// elsewhere reports whether the step's variables belong to another job, because sbatch within a step passes them on. It
-// recognises this by a step with more nodes than its job. Heterogeneous jobs are excluded, because their parts share
-// steps.
+// elsewhere reports whether the step's variables belong to another job, because sbatch within a step passes them on.
+// elsewhere recognises such variables by a step with more nodes than its job. Heterogeneous jobs are excluded, because
+// their parts share steps.
 func (r *reader) elsewhere() (bool, error) {
 	if _, mixed := r.text("SLURM_HET_SIZE"); mixed {
 		return false, nil

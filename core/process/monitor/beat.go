@@ -20,9 +20,9 @@ type Beat struct {
 	// Iterations counts the iterations of the first trainer in this pass. Of is their total, or 0 if unknown.
 	Iterations int64 `json:"iterations"`
 	Of         int64 `json:"of"`
-	// Rate is the recent rate in samples per second, summed over all trainers. It is 0 if unknown.
+	// Rate is the recent rate in samples per second, summed over all trainers. Rate is 0 if unknown.
 	Rate float64 `json:"rate"`
-	// Loss is the loss of the last iteration. It is nil if there is none or it is not finite.
+	// Loss is the loss of the last iteration. Loss is nil if there is no loss or it is not finite.
 	Loss *float64 `json:"loss"`
 	// SecondsLeft is the estimated time to the end of the pass in seconds, or nil if unknown.
 	SecondsLeft *float64 `json:"seconds_left"`
@@ -36,12 +36,12 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// beatVariable tells a child process which file descriptor is the pipe. Its name must not have the prefix of options,
-// because an older psbench refuses unknown options.
+// beatVariable tells a child process which file descriptor is the pipe. The variable's name must not have the prefix of
+// options, because an older psbench refuses unknown options.
 const beatVariable = "_PSBENCH_HEARTBEAT"
 
-// beatFile is the file descriptor of the pipe in a child process. It is the first one after the standard files, as for
-// exec.Cmd.ExtraFiles.
+// beatFile is the file descriptor of the pipe in a child process. beatFile is the first one after the standard files,
+// as for exec.Cmd.ExtraFiles.
 const beatFile = 3
 
 // BeatVariable returns the variable NAME=VALUE for a child process whose first extra file is the pipe.
@@ -108,7 +108,7 @@ func beatLine(b Beat) []byte {
 	return append(text, '\n')
 }
 
-// ReadBeats calls hear with every beat that it reads from r, until r ends. It ignores all other text.
+// ReadBeats calls hear with every beat that it reads from r, until r ends. ReadBeats ignores all other text.
 func ReadBeats(r io.Reader, hear func(Beat)) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, mostLine), mostLine)

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// blame is one failure from the point of view of one process. It is either the death of this process or a failure that
-// the process reported.
+// blame is one failure from the point of view of one process. blame is either the death of this process or a failure
+// that the process reported.
 type blame struct {
 	from    string
 	death   error
@@ -41,8 +41,8 @@ func (b *blame) about() []string {
 	return []string{b.from}
 }
 
-// explain returns the failure that caused the others. It prefers a death, then an error of a part, then a wait that
-// timed out, then a broken link. Among waits, it prefers a wait for a process that did not itself wait.
+// explain returns the failure that caused the others. explain prefers a death, then an error of a part, then a wait
+// that timed out, then a broken link. Among waits, it prefers a wait for a process that did not itself wait.
 func explain(blames []blame) error {
 	b := rootCause(blames)
 	if b.death != nil {

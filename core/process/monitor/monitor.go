@@ -1,5 +1,5 @@
-// Package monitor watches the plugin processes of a run and finds the failure that explains the others. It also
-// reports the run's progress to the psbench that started this one.
+// Package monitor watches the plugin processes of a run and finds the failure that explains the others. The package
+// also reports the run's progress to the psbench that started this one.
 package monitor
 
 import (
@@ -115,7 +115,8 @@ func (m *Monitor) listen() {
 // beatSlack is how late a heartbeat may be. Heartbeats are sent every second.
 const beatSlack = 1500 * time.Millisecond
 
-// overdue returns the processes whose last heartbeat is older than the longest wait. It returns each process only once.
+// overdue returns the processes whose last heartbeat is older than the longest wait. overdue returns each process only
+// once.
 func (m *Monitor) overdue(now time.Time) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -183,8 +184,8 @@ func (m *Monitor) add(b blame) {
 }
 
 // patience is how many more times to wait for the report of a live process for which others timed out. Such a process
-// is neither dead nor stopped. It waits itself, and will soon report for which process. A silent process is not
-// necessarily the cause, because a busy machine also starves processes for which no one waits.
+// is neither dead nor stopped. Such a process waits itself, and will soon report for which process. A silent process is
+// not necessarily the cause, because a busy machine also starves processes for which no one waits.
 const patience = 3
 
 // conclude ends the run with the best explanation so far. patience is how many more times it may wait instead.

@@ -154,8 +154,8 @@ func TestMonitorWaitsForTheExplanation(t *testing.T) {
 	}
 }
 
-// If a link breaks, the monitor blames a death that is reported late, as on a busy machine. It waits for this death if
-// the connection to the process broke too, or while the process sends no heartbeats.
+// If a link breaks, the monitor blames a death that is reported late, as on a busy machine. The monitor waits for this
+// death if the connection to the process broke too, or while the process sends no heartbeats.
 func TestMonitorWaitsForALateDeath(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut     bool

@@ -22,8 +22,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Rendezvous holds the options by which the tasks of a command find each other. It is empty if the launcher needs no
-// help for this.
+// Rendezvous holds the options by which the tasks of a command find each other. Rendezvous is empty if the launcher
+// needs no help for this.
 type Rendezvous struct {
 	// HostsFile is the path of a file that lists the hosts on which ssh starts agents.
 	HostsFile string
@@ -76,8 +76,8 @@ func (r Rendezvous) Unused(f *launchers.Finding) error {
 	return nil
 }
 
-// secret returns the user's secret, or nil. It removes the secret from the environment, so that child processes do not
-// inherit it.
+// secret returns the user's secret, or nil. secret removes the secret from the environment, so that child processes do
+// not inherit it.
 func (r Rendezvous) secret() ([]byte, error) {
 	text := os.Getenv(option.SecretVariable)
 	given := text != ""
@@ -123,7 +123,7 @@ func readSecret(path string) ([]byte, error) {
 	return trimmed("--"+SecretFileFlag+": "+quote.Word(path), text)
 }
 
-// trimmed strips white space around a secret. It returns an error if the secret is too short. from says where the
+// trimmed strips white space around a secret. trimmed returns an error if the secret is too short. from says where the
 // secret was read, for messages.
 func trimmed(from string, text []byte) ([]byte, error) {
 	secret := bytes.TrimSpace(text)
@@ -137,7 +137,8 @@ func trimmed(from string, text []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// address returns the address of the first task, and the flag or variable that gives it. Both are "" if none does.
+// address returns the address of the first task, and the flag or variable that gives it. Both results are "" if none
+// does.
 func (r Rendezvous) address(f *launchers.Finding, environ []string) (core, from string) {
 	if r.Core != "" {
 		return r.Core, "--" + CoreFlag
@@ -158,9 +159,9 @@ func checkCore(core, from string) error {
 	return nil
 }
 
-// checkHere returns an error if the address of the core belongs to another host, because the first task runs here. It
-// does not check torchrun's address, which torchrun also uses for its own purposes. It does not check in pods, which
-// may be behind a service or start before their name is known.
+// checkHere returns an error if the address of the core belongs to another host, because the first task runs here.
+// checkHere does not check torchrun's address, which torchrun also uses for its own purposes. checkHere does not check
+// in pods, which may be behind a service or start before their name is known.
 func checkHere(ctx context.Context, core, from string, environ []string) error {
 	if from != "--"+CoreFlag && from != option.CoreVariable || variable(environ, "KUBERNETES_SERVICE_HOST") != "" {
 		return nil

@@ -64,8 +64,8 @@ func (m *Member) RollCall(ctx context.Context) (tasks []rollcall.Task, err error
 	return tasks, err
 }
 
-// overPMI calls talk with a client for the connection that the launcher gave to this task. Then it closes the
-// connection.
+// overPMI calls talk with a client for the connection that the launcher gave to this task. Afterwards overPMI closes
+// the connection.
 func (m *Member) overPMI(ctx context.Context, talk func(*pmi.Client) error) error {
 	conn, err := pmi.Inherited(m.Finding.Connection())
 	if err != nil {

@@ -106,7 +106,8 @@ func (m *Member) Conducted(ctx context.Context, call string, run func(*Team) err
 	return t.lead(run)
 }
 
-// Invited runs this process as an agent that ssh started. It writes its answer to output and ends when gone is closed.
+// Invited runs this process as an agent that ssh started. Invited writes its answer to output and ends when gone is
+// closed.
 func (m *Member) Invited(ctx context.Context, i ssh.Invitation, gone <-chan struct{}, output io.Writer) error {
 	listen, err := addressHere(m.Config.Interface)
 	if err != nil {

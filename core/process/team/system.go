@@ -29,7 +29,7 @@ func System(environ []string, hostsFile string) launchers.System {
 // mostMiB limits the size of a hosts file in MiB, so that a file like /dev/zero cannot fill the memory.
 const mostMiB = 16
 
-// readBounded reads a text file of limited size. It strips a byte order mark.
+// readBounded reads a text file of limited size. readBounded strips a byte order mark.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names it
 	if err != nil {
@@ -100,7 +100,7 @@ func addressHere(choice string) (netip.Addr, error) {
 // lookupLimit limits how long the lookup of a name may take.
 const lookupLimit = 5 * time.Second
 
-// isHere reports whether a name or an address belongs to this host. It returns false for a name without an address.
+// isHere reports whether a name or an address belongs to this host. isHere returns false for a name without an address.
 // Only ssh may know such a name.
 func isHere(name string) bool {
 	addresses, _ := lookup(context.Background(), name)

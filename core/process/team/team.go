@@ -33,7 +33,7 @@ type Team struct {
 	meeting *agent.Meeting // meeting with the agents, for runs that the core conducts; nil if it conducts none
 }
 
-// lead runs a command on the hosts of a team. Then it notifies the agents that the core is done.
+// lead runs a command on the hosts of a team. Afterwards lead notifies the agents that the core is done.
 func (t *Team) lead(run func(*Team) error) error {
 	err := run(t)
 	if left := agent.Leave(t.hosts, err != nil); err == nil { // if err is set, it has caused the agents' errors
@@ -58,8 +58,7 @@ func (t *Team) Spread(o *cluster.Options) {
 	}
 }
 
-// Finder returns the finder for CUDA ranks. It searches the other hosts of the team if they have devices, and otherwise
-// uses here.
+// Finder returns the finder for CUDA ranks. If other hosts of the team have devices, the core's host needs none.
 func (t *Team) Finder(here *cuda.Finder) config.CUDAFinder {
 	if t == nil || !slices.ContainsFunc(t.hosts, func(h *agent.Host) bool { return h.GPUs > 0 }) {
 		return here
@@ -79,8 +78,8 @@ func (t *Team) Names() []string {
 // Present returns an error if an agent is lost, because a run cannot use the agents then.
 func (t *Team) Present() error { return agent.Present(t.hosts) }
 
-// callVariable is the variable that gives a conducted run the addresses of the agents. Its name must not have the
-// prefix of options.
+// callVariable is the variable that gives a conducted run the addresses of the agents. The variable's name must not
+// have the prefix of options.
 const callVariable = "_PSBENCH_AGENTS"
 
 // Call returns the variable NAME=VALUE with which a conducted run connects to the agents. The value contains the

@@ -1,5 +1,5 @@
-// Package breakdown divides the time of iterations into parts and finds out which trainers waited for which. It uses
-// only the measurements in a result.
+// Package breakdown divides the time of iterations into parts and finds out which trainers waited for which. The
+// package uses only the measurements in a result.
 package breakdown
 
 import (
@@ -51,7 +51,7 @@ type Breakdown struct {
 	// Iterations is the number of iterations, summed over all trainers.
 	Iterations int
 	// WallNS is the total time of all iterations. For each trainer and epoch, it is the time from the start of the first
-	// iteration to the end of the last one. It does not include work between epochs, such as an evaluation.
+	// iteration to the end of the last one. WallNS does not include work between epochs, such as an evaluation.
 	WallNS int64
 	// Parts are the measured parts, in order.
 	Parts []Part
@@ -63,8 +63,8 @@ type Breakdown struct {
 	reductionNS int64 // part of the exposed communication, summed over all trainers
 }
 
-// Of returns the breakdown of a result, or nil if no trainer measured a part of its iterations. It reads one series at
-// a time. It needs 40 bytes per iteration, and 16 more for each bucket of a hook.
+// Of returns the breakdown of a result, or nil if no trainer measured a part of its iterations. Of reads one series at
+// a time. Of needs 40 bytes per iteration, and 16 more for each bucket of a hook.
 func Of(r *result.Result) *Breakdown {
 	b := &Breakdown{}
 	totals := make([]int64, len(parts))
@@ -109,7 +109,7 @@ func (b *Breakdown) RestNS() int64 {
 	return rest
 }
 
-// MeanMS divides a total over all iterations by their number. It returns the mean time of an iteration in ms.
+// MeanMS divides a total over all iterations by their number. MeanMS returns the mean time of an iteration in ms.
 func (b *Breakdown) MeanMS(totalNS int64) float64 {
 	return float64(totalNS) / float64(b.Iterations) / 1e6
 }

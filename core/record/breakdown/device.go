@@ -28,10 +28,10 @@ type Device struct {
 	Name       string // name of the process
 	Iterations int
 	WallNS     int64
-	// KernelsNS is the time in phases of kernels. A phase lasts from its first kernel to its last. It excludes transfers.
-	// It also excludes waiting for gradients of other ranks, unless an NCCL kernel does the waiting. CopiesNS is the time
-	// in copies and transfers. BothNS is the time in kernels and copies at once. WaitingNS is the time in neither. So
-	// WallNS = KernelsNS + CopiesNS - BothNS + WaitingNS.
+	// KernelsNS is the time in phases of kernels. A phase lasts from its first kernel to its last. KernelsNS excludes
+	// transfers. KernelsNS also excludes waiting for gradients of other ranks, unless an NCCL kernel does the waiting.
+	// CopiesNS is the time in copies and transfers. BothNS is the time in kernels and copies at once. WaitingNS is the
+	// time in neither. So WallNS = KernelsNS + CopiesNS - BothNS + WaitingNS.
 	KernelsNS, CopiesNS, BothNS, WaitingNS int64
 }
 

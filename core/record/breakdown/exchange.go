@@ -9,39 +9,39 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// These are types of series that hooks record for buckets. Their keys are {batch},{bucket}.
+// These are types of series that hooks record for buckets. The keys of such series are {batch},{bucket}.
 const (
 	hookMetric = "hook_future_metric"
 	// CodecMetric is the type of the series for encoding and decoding buckets.
 	CodecMetric = "codec_metric"
 )
 
-// These are series that a server records for buckets. Their keys are {batch},{bucket} too.
+// These are series that a server records for buckets. The keys of these series are {batch},{bucket} too.
 var (
 	straggler = Metric{"parameter_server_straggler_metric", "param_index_straggler"}
 	answered  = Metric{"parameter_server_batch_metric", "param_index_batch"}
 )
 
-// Exchange is the reduction of one bucket from the point of view of one trainer. It lasts from the call of the
-// trainer's hook until the result is available. Its four parts follow each other, with one exception: transfer happens
-// both before and after the reduction.
+// Exchange is the reduction of one bucket from the point of view of one trainer. Exchange lasts from the call of the
+// trainer's hook until the result is available. The four parts of an Exchange follow each other, with one exception:
+// transfer happens both before and after the reduction.
 type Exchange struct {
 	Rank int
 	Key  sdk.Key // {batch},{bucket}
-	// HookNS is the time until the hook called a link. It is 0 if the hook did not record this.
+	// HookNS is the time until the hook called a link. HookNS is 0 if the hook did not record this.
 	HookNS int64
 	// WaitingNS is the time until the last of the connected trainers was ready. A trainer is ready when its hook calls a
 	// link. If the hook did not record this call, the trainer is ready when its hook is called.
 	WaitingNS int64
-	// ReductionNS is the time from when the server received the last gradient until it had answered all trainers. It is 0
-	// without a server.
+	// ReductionNS is the time from when the server received the last gradient until it had answered all trainers.
+	// ReductionNS is 0 without a server.
 	ReductionNS int64
 	// TransferNS is the remaining time. If trainers reduce among themselves, it includes their additions.
 	TransferNS int64
 }
 
-// Exchanges yields the exchanges of all buckets that hooks measured. It omits asynchronous servers, which do not wait
-// for all trainers.
+// Exchanges yields the exchanges of all buckets that hooks measured. Exchanges omits asynchronous servers, which do not
+// wait for all trainers.
 func Exchanges(r *result.Result) iter.Seq[Exchange] {
 	return func(yield func(Exchange) bool) {
 		for _, ranks := range r.Connected {
@@ -202,8 +202,8 @@ func ends(t trainer, metric Metric, g grid) {
 // size is the number of batches and buckets in a grid.
 type size struct{ batches, buckets int64 }
 
-// gridOf returns the size of a grid for all recorded keys. It limits the size to the batches and buckets that the run
-// can have.
+// gridOf returns the size of a grid for all recorded keys. gridOf limits the size to the batches and buckets that the
+// run can have.
 func gridOf(r *result.Result, ranks []int) size {
 	s := size{buckets: int64(len(r.Buckets))}
 	count := int64(0)

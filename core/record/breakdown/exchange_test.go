@@ -183,7 +183,7 @@ func TestPartsAddUp(t *testing.T) {
 	})
 }
 
-// A server reduces from the last arrival on. If it reduces two buckets at once, the time counts once.
+// A server reduces from the last arrival on. If a server reduces two buckets at once, the time counts once.
 func TestReductionOfIterations(t *testing.T) {
 	r := world(0, 1, 2)
 	series(r, 1, 1000, 1, []lane{{forward: 100, backward: 100, exposed: 100}}) // blocked from 1200 to 1300

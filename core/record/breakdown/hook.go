@@ -50,7 +50,7 @@ func hookOf(r *result.Result) *Hook {
 }
 
 // hookNS returns, for each measurement of a trainer's exposed communication, for how long its hook held buckets during
-// this time. It returns nil if the hook records no calls.
+// this time. hookNS returns nil if the hook records no calls.
 func (t trainer) hookNS(exposed *result.Series) []int64 {
 	return timeIn(exposed, t.hookSpans(record.HookBlocking, record.HookBeside))
 }
@@ -70,8 +70,8 @@ func (t trainer) hookSpans(names ...string) (spans []span) {
 	return union(spans)
 }
 
-// timeIn returns, for each measurement of s, how much of it lies in spans. It returns nil if spans is empty. Both s and
-// spans must be sorted by time.
+// timeIn returns, for each measurement of s, how much of it lies in spans. timeIn returns nil if spans is empty. Both s
+// and spans must be sorted by time.
 func timeIn(s *result.Series, spans []span) (all []int64) {
 	if s == nil || len(spans) == 0 {
 		return nil

@@ -76,17 +76,17 @@ func (b *Breakdown) Straggler() (s Straggler, ok bool) {
 // Straggler is the trainer that delayed the others most.
 type Straggler struct {
 	Last
-	// CostNS is the mean delay that the trainer caused per iteration of its set. It is how much earlier the other trainers
-	// would have continued if this trainer had never been last. AllNS is the mean delay caused by all trainers.
+	// CostNS is the mean delay that the trainer caused per iteration of its set. CostNS is how much earlier the other
+	// trainers would have continued if this trainer had never been last. AllNS is the mean delay caused by all trainers.
 	CostNS, AllNS int64
 }
 
 // span is a period of time.
 type span struct{ startNS, endNS int64 }
 
-// reductionNS returns the part of the exposed communication during which a server reduced a bucket. It counts the time
-// in which the trainer's server had all gradients of the bucket and the trainer's hook had called its links. It does
-// not count waiting for the last trainer.
+// reductionNS returns the part of the exposed communication during which a server reduced a bucket. reductionNS counts
+// the time in which the trainer's server had all gradients of the bucket and the trainer's hook had called its links.
+// reductionNS does not count waiting for the last trainer.
 func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	reducing := map[int][]span{}
 	for _, p := range r.Processes {
@@ -120,8 +120,8 @@ func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	return total
 }
 
-// lastOf returns, for each iteration, when the last of the trainers connected with this one was ready. It returns nil
-// if the trainer is connected with no other.
+// lastOf returns, for each iteration, when the last of the trainers connected with this one was ready. lastOf returns
+// nil if the trainer is connected with no other.
 func (w *Waiting) lastOf(rank int) []int64 {
 	if w == nil {
 		return nil
@@ -135,7 +135,7 @@ func (w *Waiting) lastOf(rank int) []int64 {
 }
 
 // reductions returns the spans in which a server had received all gradients of a bucket but had not yet answered all
-// trainers. They are sorted and free of overlaps.
+// trainers. The spans are sorted and free of overlaps.
 func reductions(server trainer) []span {
 	all, stragglers := server.series(answered), server.series(straggler)
 	if all == nil || stragglers == nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Waiting is the straggler wait. It is the part of the exposed communication from when a trainer was ready until the
-// last of its peers was ready. A trainer is ready once it is blocked and its hook has called its links.
+// Waiting is the straggler wait. Waiting is the part of the exposed communication from when a trainer was ready until
+// the last of its peers was ready. A trainer is ready once it is blocked and its hook has called its links.
 type Waiting struct {
 	TotalNS int64 // summed over all trainers
 	// Last lists the trainers that were last at least once, with the most costly trainer first.
 	Last []Last
 	// Sets is the number of sets of trainers that wait for each other.
 	Sets int
-	// Close is the number of iterations, over all sets, in which the last trainer is unknown. This happens if trainers on
-	// two hosts were ready at nearly the same time and their clocks may differ. BoundNS is the possible error of times
-	// between trainers, or 0 on one host. A wait that is not longer than BoundNS counts as no wait.
+	// Close is the number of iterations, over all sets, in which the last trainer is unknown. The last trainer is unknown
+	// if trainers on two hosts were ready at nearly the same time and their clocks may differ. BoundNS is the possible
+	// error of times between trainers, or 0 on one host. A wait that is not longer than BoundNS counts as no wait.
 	Close   int
 	BoundNS int64
 
@@ -31,8 +31,8 @@ type Last struct {
 	Times int
 	// Iterations is the number of iterations in which the trainer had peers and the last trainer is known.
 	Iterations int
-	// BehindNS is the delay that the trainer caused. It is the time from when the second to last trainer was ready until
-	// this trainer was, summed over the iterations in which it was last.
+	// BehindNS is the delay that the trainer caused. BehindNS is the time from when the second to last trainer was ready
+	// until this trainer was, summed over the iterations in which it was last.
 	BehindNS int64
 }
 

@@ -21,11 +21,11 @@ import (
 const (
 	resultName = "result.json"
 	logsName   = "logs"
-	// markName is a file that exists while the run is not complete. Its line says why.
+	// markName is a file that exists while the run is not complete. The line in this file says why.
 	markName = "incomplete"
 )
 
-// Result is the result of psbench run or psbench comm. Its samples are stored in columns.
+// Result is the result of psbench run or psbench comm. The samples of a Result are stored in columns.
 type Result interface {
 	// State reports whether the run is complete, and if not, why.
 	State() (complete bool, reason string)
@@ -103,8 +103,8 @@ func (f *Folder) in(name string) string { return filepath.Join(f.path, name) }
 // Logs returns the path of the folder for the output of the processes.
 func (f *Folder) Logs() string { return f.in(logsName) }
 
-// Write stores r in the folder. It must be called only once. If r is complete, Write removes the mark as its last step.
-// Otherwise it writes into the mark why r is incomplete. If Write fails, no part of r remains.
+// Write stores r in the folder. Write must be called only once. If r is complete, Write removes the mark as its last
+// step. Otherwise Write writes into the mark why r is incomplete. If Write fails, no part of r remains.
 func (f *Folder) Write(r Result) error {
 	if err := f.write(r); err != nil {
 		return fmt.Errorf("the result cannot be written to %s: %w", quote.Word(f.path), draft.Cause(err))

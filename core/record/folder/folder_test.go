@@ -124,7 +124,8 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// At any moment, the folder of an unfinished run says that the run is not complete. It also gives the reason, if known.
+// At any moment, the folder of an unfinished run says that the run is not complete. The folder also gives the reason,
+// if known.
 func TestIncomplete(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	f, err := Create(dir)

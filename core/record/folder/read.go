@@ -21,7 +21,7 @@ import (
 // Status says whether the run in a folder is complete.
 type Status struct {
 	Complete bool
-	// Reason says in one line why the run is not complete. It is result.Running if the run is still going on or was
+	// Reason says in one line why the run is not complete. Reason is result.Running if the run is still going on or was
 	// killed.
 	Reason string
 }
@@ -39,7 +39,7 @@ func IsRun(dir string) bool {
 	return false
 }
 
-// StatusOf reads the status of a run folder. It does not read samples.
+// StatusOf reads the status of a run folder. StatusOf does not read samples.
 func StatusOf(dir string) (Status, error) {
 	reason, err := readMark(filepath.Join(dir, markName))
 	switch {

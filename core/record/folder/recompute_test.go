@@ -69,7 +69,8 @@ func recorded() *result.Result {
 	return r
 }
 
-// shown returns everything that a reader of the folder gets. So it contains everything that psbench can print.
+// shown returns everything that a reader of the folder gets. The result therefore contains everything that psbench can
+// print.
 func shown(dir string) (string, error) {
 	r, err := Read(dir)
 	if err != nil {

@@ -75,7 +75,7 @@ type gaugeHead struct {
 	metric.Head
 }
 
-// parseGauge parses a gauge of a file. If it returns an error, at is the error's offset in text.
+// parseGauge parses a gauge of a file. If parseGauge returns an error, at is the error's offset in text.
 func parseGauge(text []byte) (g *Gauge, at int64, err error) {
 	values, at, err := valuesOf(text, []string{"rank", "type", "name", "unit", "key_a", "key_b", "value"})
 	if err != nil {

@@ -19,7 +19,7 @@ type Difference struct {
 	Old, New string // "none" if absent, "unknown" if the system did not report it
 }
 
-// Some values vary between runs on one machine. They count as different only if they differ by at least these
+// Some values vary between runs on one machine. Such values count as different only if they differ by at least these
 // thresholds.
 const (
 	differentCopy  = 0.2  // memory bandwidth, as a share of the larger one
@@ -28,8 +28,8 @@ const (
 	differentStep  = 4.0  // ratio between the steps of two clocks
 )
 
-// Differences lists the differences in machine, build and settings of libraries, in a fixed order. It omits values that
-// one of the runs did not measure or record.
+// Differences lists the differences in machine, build and settings of libraries, in a fixed order. Differences omits
+// values that one of the runs did not measure or record.
 func (e Environment) Differences(to Environment) []Difference {
 	var d found
 	d.add("psbench", e.Psbench, to.Psbench)
@@ -225,7 +225,7 @@ func (d *found) noise(old, to []noise.Interval) {
 	}
 }
 
-// list joins values with commas. It returns "none" if there are none.
+// list joins values with commas. list returns "none" if values is empty.
 func list[T any](values []T) string {
 	var words []string
 	for _, v := range values {

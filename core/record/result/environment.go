@@ -19,7 +19,7 @@ import (
 // Environment describes the machine and the build.
 type Environment struct {
 	Psbench string `json:"psbench"`
-	// Commit is the commit from which psbench was built. It is the output of "git describe --always --dirty", or the
+	// Commit is the commit from which psbench was built. Commit is the output of "git describe --always --dirty", or the
 	// revision that the Go tool recorded, or "unknown".
 	Commit    string `json:"commit"`
 	Go        string `json:"go"`
@@ -78,15 +78,15 @@ func Capture() Environment {
 	}
 }
 
-// CaptureGPUs adds the GPUs of this machine and their interconnect. It runs nvidia-smi, so call it only when nothing is
-// being measured.
+// CaptureGPUs adds the GPUs of this machine and their interconnect. CaptureGPUs runs nvidia-smi, so call it only when
+// nothing is being measured.
 func (e *Environment) CaptureGPUs() { e.GPUs, e.GPUTopology = captureGPUs(nvidiaTimeout) }
 
-// CaptureCopy adds the speed of copying memory. It takes about 50 ms. No measurement may run at the same time.
+// CaptureCopy adds the speed of copying memory. CaptureCopy takes about 50 ms. No measurement may run at the same time.
 func (e *Environment) CaptureCopy() { e.Copy = machine.MeasureCopy() }
 
-// simdLevel returns the level of vector instructions. It is the same in every process, because all processes have the
-// same environment.
+// simdLevel returns the level of vector instructions. The level is the same in every process, because all processes
+// have the same environment.
 func simdLevel() string {
 	level, _ := simd.Chosen() // an invalid value was refused earlier
 	return level.String()

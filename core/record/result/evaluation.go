@@ -3,8 +3,8 @@ package result
 // Evaluation holds the results of all trainers on the held-out samples after an epoch of the measured pass.
 type Evaluation struct {
 	Epoch int `json:"epoch"` // number of the epoch, from 0
-	// Samples is the number of evaluated samples. It is smaller than the number of held-out samples if not all trainers
-	// evaluated the epoch.
+	// Samples is the number of evaluated samples. Samples is smaller than the number of held-out samples if not all
+	// trainers evaluated the epoch.
 	Samples int64 `json:"samples"`
 	// TrainLoss is the mean loss over the epoch's iterations on all trainers. Each loss is computed before the optimizer
 	// step.
@@ -13,7 +13,7 @@ type Evaluation struct {
 	Loss float64 `json:"loss"`
 	// Accuracy is the share of targets that a classifier predicts correctly.
 	Accuracy *float64 `json:"accuracy,omitempty"`
-	// AUC is the area under the ROC curve of a binary classifier. It is absent if one of the classes has no samples.
+	// AUC is the area under the ROC curve of a binary classifier. AUC is absent if one of the classes has no samples.
 	AUC *float64 `json:"auc,omitempty"`
 	// BaseEntropy is the log loss, in nats, of a binary classifier that always predicts the share of targets 1.
 	BaseEntropy *float64            `json:"base_entropy,omitempty"`
@@ -100,7 +100,7 @@ type Unchecked struct {
 type Replicas struct {
 	// Sets are the sets of trainers, by rank, whose parameters must be equal. Every trainer is in one set.
 	Sets [][]int `json:"sets"`
-	// MayDiffer says why the trainers are declared to differ. If it is not empty, each trainer is its own set.
+	// MayDiffer says why the trainers are declared to differ. If MayDiffer is not empty, each trainer is its own set.
 	MayDiffer string `json:"may_differ,omitempty"`
 	// Unequal lists the trainers whose parameters differ from the first trainer of their set. Warnings name them too.
 	Unequal []UnequalReplica `json:"unequal,omitempty"`

@@ -24,9 +24,9 @@ import (
 // Running is the error in a result whose run has not ended or was killed.
 const Running = "running"
 
-// Announce stores r at path before the run has measured anything. It replaces an older result, which could be mistaken
-// for the result of this run. It also shows early whether Write will work. If path is a device or a pipe, Announce
-// writes nothing.
+// Announce stores r at path before the run has measured anything. Announce replaces an older result, which could be
+// mistaken for the result of this run. Announce also shows early whether Write will work. If path is a device or a
+// pipe, Announce writes nothing.
 func Announce(path string, r any) error {
 	target, direct, err := resolve(path)
 	switch {
@@ -46,7 +46,7 @@ func Announce(path string, r any) error {
 // WriteTo writes r to w as Write does, but without compression.
 func WriteTo(w io.Writer, r any, moved func()) error { return encodeJSON(pieces{w, moved}, r) }
 
-// Write stores r, a result of any schema, at path as JSON. It compresses with gzip if path ends with .gz after links
+// Write stores r, a result of any schema, at path as JSON. Write compresses with gzip if path ends with .gz after links
 // are resolved. A reader of path sees either the old file or the complete new one. If path is a device or a pipe, Write
 // writes to it directly. Write calls moved after each piece that it writes.
 func Write(path string, r any, moved func()) error {
@@ -86,7 +86,7 @@ func Read(path string) (*Result, error) {
 	return ReadFrom(f, quote.Word(path))
 }
 
-// ReadFrom reads a result from f, which is a file or a pipe. It works like Read. Errors use name for f.
+// ReadFrom reads a result from f, which is a file or a pipe. ReadFrom works like Read. Errors use name for f.
 func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 	data, err := readText(f, mostText)
 	var r *Result
@@ -99,8 +99,9 @@ func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 	return r, nil
 }
 
-// readText reads the text of f, which may have at most most bytes. It reads a file twice: first to find the size, then
-// to read the text. So it allocates only as much memory as the text needs, and none if the text is too large.
+// readText reads the text of f, which may have at most most bytes. readText reads a file twice: first to find the size,
+// then to read the text. readText therefore allocates only as much memory as the text needs, and none if the text is
+// too large.
 func readText(f io.ReadSeeker, most int64) ([]byte, error) {
 	var text bytes.Buffer
 	if begin, err := f.Seek(0, io.SeekCurrent); err == nil { // a pipe cannot seek
@@ -117,7 +118,7 @@ func readText(f io.ReadSeeker, most int64) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// copyText copies the text of r. It returns an error early if the text does not start like a JSON object, as for
+// copyText copies the text of r. copyText returns an error early if the text does not start like a JSON object, as for
 // /dev/zero.
 func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	plain, err := jsonfile.Plain(r)
@@ -221,8 +222,8 @@ func (d document) encode(w io.Writer) error {
 	return err
 }
 
-// level returns the compression level for gzip. It is the default level if that takes less than half a second. For
-// unusually many measurements it is a faster level. Level 3 compresses numbers better than levels 4 to 8.
+// level returns the compression level for gzip. level returns the default level if that takes less than half a second.
+// For unusually many measurements it is a faster level. Level 3 compresses numbers better than levels 4 to 8.
 func (d document) level() int {
 	const many = 100_000
 	if r, ok := d.value.(*Result); ok {

@@ -39,7 +39,7 @@ func TestWriteKeepsModeAndUmask(t *testing.T) {
 	}
 }
 
-// umask returns this process's umask. It does not set the umask, because this would affect all goroutines.
+// umask returns this process's umask. umask does not set the umask, because this would affect all goroutines.
 func umask(t *testing.T) os.FileMode {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")

@@ -12,11 +12,11 @@ type Found struct {
 	Epoch, Rank int
 	Samples     int64
 	LossSum     float64 // summed over the samples
-	// Correct is the number of Targets that a classifier predicts correctly. It is -1 for other models.
+	// Correct is the number of Targets that a classifier predicts correctly. Correct is -1 for other models.
 	Correct, Targets int64
 }
 
-// Score counts the samples of each class for which a binary classifier has about the same output after an epoch. It
+// Score counts the samples of each class for which a binary classifier has about the same output after an epoch. Score
 // includes all trainers. A larger Bin means larger outputs.
 type Score struct {
 	Epoch int

@@ -19,8 +19,8 @@ type GPU struct {
 // nvidiaTimeout limits nvidia-smi, which may hang if the driver has a problem.
 const nvidiaTimeout = 2 * time.Second
 
-// captureGPUs asks nvidia-smi for the devices and their interconnect. It returns none if nvidia-smi is missing, fails
-// or exceeds the timeout.
+// captureGPUs asks nvidia-smi for the devices and their interconnect. captureGPUs returns none if nvidia-smi is
+// missing, fails or exceeds the timeout.
 func captureGPUs(timeout time.Duration) ([]GPU, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -44,7 +44,7 @@ func nvidia(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// parseGPUs parses lines such as "NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB". It skips other lines.
+// parseGPUs parses lines such as "NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB". parseGPUs skips other lines.
 func parseGPUs(list string) []GPU {
 	var gpus []GPU
 	for line := range strings.Lines(list) {

@@ -50,7 +50,7 @@ func TestCompressedResult(t *testing.T) {
 	}
 }
 
-// Few and many measurements are compressed at different levels. Both are read back unchanged.
+// Few and many measurements are compressed at different levels. Both files are read back unchanged.
 func TestLevels(t *testing.T) {
 	for n, level := range map[int64]int{100_000: gzip.BestCompression, 100_001: 3} {
 		want := example()

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/limits"
 )
 
-// HostClock is the clock of a host other than the core's host. Its estimate was used to convert the host's timestamps
-// to the core's clock.
+// HostClock is the clock of a host other than the core's host. The estimate of this clock was used to convert the
+// host's timestamps to the core's clock.
 type HostClock struct {
 	Host string `json:"host"`
 	clocks.Estimate
@@ -29,7 +29,8 @@ type Clock struct {
 	BoundNS int64 // possible error of its timestamps, relative to the core's clock
 }
 
-// ApartNS returns the possible error, in ns, of the time between timestamps of two clocks. It is 0 on one host.
+// ApartNS returns the possible error, in ns, of the time between timestamps of two clocks. ApartNS returns 0 on one
+// host.
 func (c Clock) ApartNS(o Clock) int64 {
 	if c.Host == o.Host {
 		return 0
@@ -78,8 +79,8 @@ func (r *Result) ApartNS(ranks []int) int64 {
 // Links lists the links that used one transport.
 type Links struct {
 	Transport string `json:"transport"`
-	// Pairs contains the names of the two processes of each link. They are a trainer and its server, or two members of a
-	// group.
+	// Pairs contains the names of the two processes of each link. The two processes are a trainer and its server, or two
+	// members of a group.
 	Pairs [][2]string `json:"pairs"`
 }
 

@@ -40,8 +40,8 @@ func convert[To, From ~float64](from []From) []To {
 	return to
 }
 
-// file is a Result in JSON without losses, series and gauges. They are written and read separately, because there may
-// be any number of them. The fields of file hide the fields of plain.
+// file is a Result in JSON without losses, series and gauges. These parts are written and read separately, because
+// there may be any number of them. The fields of file hide the fields of plain.
 type file struct {
 	plain
 	Losses           *struct{}    `json:"losses,omitempty"`

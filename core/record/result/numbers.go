@@ -44,8 +44,8 @@ func (g *Gauge) Append(c packed.Chunk[packed.Observation]) { g.observations.Appe
 // Len returns the number of observations.
 func (g *Gauge) Len() int { return g.observations.Len() }
 
-// All decodes and yields the observations. They may be NaN or infinite. In a file, all values that are not finite
-// become NaN.
+// All decodes and yields the observations. Observations may be NaN or infinite. In a file, all values that are not
+// finite become NaN.
 func (g *Gauge) All() iter.Seq2[sdk.Key, float64] {
 	return func(yield func(sdk.Key, float64) bool) {
 		for o := range g.observations.All() {
@@ -79,7 +79,7 @@ func (r *Result) warn(kind string, rank int, h metric.Head, text string) {
 	}
 }
 
-// GaugeOf returns the gauge of a rank. If it does not exist, GaugeOf adds an empty gauge.
+// GaugeOf returns the gauge of a rank. If the gauge does not exist, GaugeOf adds an empty gauge.
 func (r *Result) GaugeOf(rank int, h metric.Head) *Gauge {
 	for _, g := range slices.Backward(r.Gauges) { // most calls are for the last one
 		if g.Rank == rank && g.Head == h {

@@ -15,7 +15,8 @@ import (
 
 //go:generate go test -run TestSchemaIsUpToDate -update .
 
-// Schema is the name of the JSON file's format. Its number increases when an older reader could misread the new format.
+// Schema is the name of the JSON file's format. The number in Schema increases when an older reader could misread the
+// new format.
 const Schema = "psbench.result/2"
 
 // These are the passes of a run.
@@ -31,7 +32,7 @@ type Result struct {
 	// processes that survived.
 	Complete bool   `json:"complete"`
 	Error    string `json:"error,omitempty"`
-	// Pass is the pass that was measured. It is Measured, or WarmUp if the run ended before its measured pass began.
+	// Pass is the pass that was measured. Pass is Measured, or WarmUp if the run ended before its measured pass began.
 	Pass    string    `json:"pass"`
 	Started time.Time `json:"started"`
 	// StartedNS is the time Started on the clock of the series.
@@ -56,11 +57,11 @@ type Result struct {
 	// Tables lists the embedding tables of all servers, in the order of the servers.
 	Tables    []comm.TableSpec `json:"tables,omitempty"`
 	Processes []Process        `json:"processes"`
-	// Placement says on which hosts and CPUs the processes ran. It is nil for one host without pinning.
+	// Placement says on which hosts and CPUs the processes ran. Placement is nil for one host without pinning.
 	Placement *placement.Layout `json:"placement,omitempty"`
-	// Clocks lists the clocks of all hosts except the core's host. It is empty for one host.
+	// Clocks lists the clocks of all hosts except the core's host. Clocks is empty for one host.
 	Clocks []HostClock `json:"clocks,omitempty"`
-	// HostLinks lists the links between the hosts, measured in the same run. It is empty for one host.
+	// HostLinks lists the links between the hosts, measured in the same run. HostLinks is empty for one host.
 	HostLinks []HostLink `json:"host_links,omitempty"`
 	// Plugins lists the programs that ran, without duplicates.
 	Plugins []Plugin `json:"plugins,omitempty"`
@@ -69,23 +70,26 @@ type Result struct {
 	// StartMS is the time from the start of the core to the first iteration, in ms. If there is a warm-up, this is the
 	// first iteration of the warm-up.
 	StartMS float64 `json:"start_ms"`
-	// StartBoundMS is the possible error of StartMS because of differences between hosts' clocks. It is 0 on one host.
+	// StartBoundMS is the possible error of StartMS because of differences between hosts' clocks. StartBoundMS is 0 on one
+	// host.
 	StartBoundMS float64 `json:"start_bound_ms,omitempty"`
 	// Losses contains one list per trainer, in iteration order. In JSON, a loss that is not finite is null.
 	Losses [][]float64 `json:"losses"`
 	// NonFinite lists the NaN and infinite values that processes found. Warnings name them too.
 	NonFinite []NonFinite `json:"non_finite,omitempty"`
 	// ArrivalOrder says why losses and parameters depend on the order in which gradients arrived. Runs with the same
-	// configuration then have different results. If it is empty, psbench expects results that are equal to the last bit.
+	// configuration then have different results. If ArrivalOrder is empty, psbench expects results that are equal to the
+	// last bit.
 	ArrivalOrder string `json:"arrival_order,omitempty"`
-	// Replicas says whether the trainers ended with equal parameters. It is nil with one trainer, and if the run ended
-	// early.
+	// Replicas says whether the trainers ended with equal parameters. Replicas is nil with one trainer, and if the run
+	// ended early.
 	Replicas *Replicas `json:"replicas,omitempty"`
-	// Evaluation contains the results on held-out samples after each epoch. It is empty if there are no such samples.
+	// Evaluation contains the results on held-out samples after each epoch. Evaluation is empty if there are no such
+	// samples.
 	Evaluation []Evaluation `json:"evaluation,omitempty"`
-	// Checks says how much of the data on the links was recomputed. It is nil without --check.
+	// Checks says how much of the data on the links was recomputed. Checks is nil without --check.
 	Checks *Checks `json:"checks,omitempty"`
-	// Noise says what other work took the machine's CPU time. It has one interval for each finished part of the run.
+	// Noise says what other work took the machine's CPU time. Noise has one interval for each finished part of the run.
 	Noise []noise.Interval `json:"noise,omitempty"`
 	// Series contains all measurements, in the order of the ranks.
 	Series []*Series `json:"series"`
@@ -140,14 +144,14 @@ type Partition struct {
 	Streamed bool `json:"streamed"`
 }
 
-// Process is one plugin process. It is a rank or a companion of a rank.
+// Process is one plugin process. Process is a rank or a companion of a rank.
 type Process struct {
 	Name   string `json:"name"` // such as trainer0, server2, data or trainer0.hook
 	Rank   int    `json:"rank"` // rank, or -1 for data
 	Kind   string `json:"kind"`
 	Key    string `json:"key"`
 	Plugin string `json:"plugin"`
-	// Host is the host on which the process ran. It is absent if all processes ran on the core's host.
+	// Host is the host on which the process ran. Host is absent if all processes ran on the core's host.
 	Host string `json:"host,omitempty"`
 	// Device is the device of a CUDA rank, such as cuda:0.
 	Device string `json:"device,omitempty"`
@@ -165,7 +169,7 @@ type Process struct {
 // Plugin is a program that ran as a process of the run.
 type Plugin struct {
 	Name string `json:"name"` // builtin means psbench itself
-	// Registry is the registry file that lists the plugin. It is "" for psbench itself.
+	// Registry is the registry file that lists the plugin. Registry is "" for psbench itself.
 	Registry string `json:"registry"`
 	// Command is the absolute path of the program, and its arguments.
 	Command []string `json:"command"`
@@ -191,7 +195,8 @@ type Throughput struct {
 	Samples          int64   `json:"samples"`
 	Seconds          float64 `json:"seconds"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
-	// SecondsBound is the possible error of Seconds because of differences between hosts' clocks. It is 0 on one host.
+	// SecondsBound is the possible error of Seconds because of differences between hosts' clocks. SecondsBound is 0 on one
+	// host.
 	SecondsBound float64 `json:"seconds_bound,omitempty"`
 }
 

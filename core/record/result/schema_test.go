@@ -20,8 +20,8 @@ const (
 	folderSchemaFile = "schemas/folder.schema.json"
 )
 
-// generateSchema generates the JSON schema of the types. Their comments become descriptions. The working directory must
-// be the top of the repository.
+// generateSchema generates the JSON schema of the types. The comments of the types become descriptions. The working
+// directory must be the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := golden.Commented(t, "./core/record/result", "./core/host/noise", "./core/host/machine", "./comm",

@@ -55,7 +55,7 @@ func (s *Series) Equal(o *Series) bool {
 		slices.Equal(slices.Collect(s.All()), slices.Collect(o.All()))
 }
 
-// SeriesOf returns the series of a rank's metric. If it does not exist, SeriesOf adds an empty series.
+// SeriesOf returns the series of a rank's metric. If the series does not exist, SeriesOf adds an empty series.
 func (r *Result) SeriesOf(rank int, typ, name string) *Series {
 	for _, s := range slices.Backward(r.Series) { // most calls are for the last one
 		if s.Rank == rank && s.Type == typ && s.Name == name {
@@ -73,7 +73,7 @@ type seriesSet struct {
 	byHead map[seriesHead]*Series
 }
 
-// of returns the series with a head. If it does not exist, of adds an empty series.
+// of returns the series with a head. If the series does not exist, of adds an empty series.
 func (a *seriesSet) of(h seriesHead) *Series {
 	s := a.byHead[h]
 	if s == nil {

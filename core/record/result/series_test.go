@@ -21,8 +21,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// golden1 is a result of schema 1, from a run of 400 short iterations on 2 trainers. It is never rewritten, because
-// psbench must always read such files.
+// golden1 is a result of schema 1, from a run of 400 short iterations on 2 trainers. golden1 is never rewritten,
+// because psbench must always read such files.
 const golden1 = "testdata/schema1.json.gz"
 
 func readGolden1(t *testing.T) *Result {

@@ -19,8 +19,8 @@ type value struct {
 	at   int64
 }
 
-// valuesOf returns the values of an object for these keys. It returns an error if a key has another spelling or is
-// given twice.
+// valuesOf returns the values of an object for these keys. valuesOf returns an error if a key has another spelling or
+// is given twice.
 func valuesOf(text []byte, keys []string) (values map[string]value, at int64, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -56,7 +56,7 @@ type headField struct {
 	to        any
 }
 
-// headOf stores the values that are not lists. If it returns an error, at is the error's offset.
+// headOf stores the values that are not lists. If headOf returns an error, at is the error's offset.
 func headOf(values map[string]value, fields ...headField) (at int64, err error) {
 	for _, field := range fields {
 		v, ok := values[field.key]

@@ -10,8 +10,8 @@ import (
 // another user owns the clone.
 var stampedCommit string
 
-// Version is the version of this psbench that the Go tool recorded, such as "v0.2.0". It is "devel" for a build without
-// version control.
+// Version is the version of this psbench that the Go tool recorded, such as "v0.2.0". Version is "devel" for a build
+// without version control.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
@@ -25,7 +25,8 @@ func Build() string {
 	return fmt.Sprintf("%s, commit %s, %s, %s/%s", Version(), Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Commit is the commit from which this psbench was built, or "unknown". It ends with "-dirty" if the tree had changes.
+// Commit is the commit from which this psbench was built, or "unknown". The commit ends with "-dirty" if the tree had
+// changes.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,9 +15,9 @@ type Work struct {
 	EvaluatedNS int64 // time spent on held-out samples in between
 }
 
-// ThroughputOf returns the throughput of a pass, or of the part that was done. This is the number of samples in
-// finished iterations, divided by the time from the first start to the last end. Trainers evaluate at the same time, so
-// only the longest of their evaluations is subtracted.
+// ThroughputOf returns the throughput of a pass, or of the part that was done. The throughput is the number of samples
+// in finished iterations, divided by the time from the first start to the last end. Trainers evaluate at the same time,
+// so only the longest of their evaluations is subtracted.
 func ThroughputOf(works []Work) Throughput {
 	var samples, endNS, evaluatedNS int64
 	for _, w := range works {

@@ -20,8 +20,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// write writes r in the format of docs/result.md. It writes losses, series and gauges last and number by number. Their
-// text can be larger than the data, so it must not be in memory as a whole.
+// write writes r in the format of docs/result.md. write writes losses, series and gauges last and number by number. The
+// text of these numbers can be larger than the data, so it must not be in memory as a whole.
 func (r *Result) write(to io.Writer) error {
 	var head bytes.Buffer
 	e := json.NewEncoder(&head)
@@ -60,7 +60,7 @@ func (r *Result) write(to io.Writer) error {
 	return w.Flush()
 }
 
-// writer writes JSON. Its methods report errors only through Flush.
+// writer writes JSON. The methods of writer report errors only through Flush.
 type writer struct{ *bufio.Writer }
 
 func (w writer) text(s string) { _, _ = w.WriteString(s) }

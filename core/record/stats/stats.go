@@ -25,7 +25,8 @@ type Summary struct {
 // HasSpread reports whether Variance and Stdev are defined.
 func (s Summary) HasSpread() bool { return s.Count >= 2 }
 
-// Summarize summarizes finite durations of one unit. Their order has no effect on the result, not even on its last bit.
+// Summarize summarizes finite durations of one unit. The order of durations has no effect on the result, not even on
+// its last bit.
 func Summarize(durations []float64) Summary { return Consume(slices.Clone(durations)) }
 
 // Consume does the same as Summarize, but sorts the durations in place and allocates nothing. Use it if their order is
@@ -54,9 +55,9 @@ func Consume(durations []float64) Summary {
 	return s
 }
 
-// Percentiles returns the p-th percentile of finite values for each p from 0 to 100. The values may be in any order. It
-// interpolates linearly, as NumPy's percentile does by default: percentile p of n ascending values, counted from 0, is
-// at position (n-1)*p/100. Without values all percentiles are 0.
+// Percentiles returns the p-th percentile of finite values for each p from 0 to 100. The values may be in any order.
+// Percentiles interpolates linearly, as NumPy's percentile does by default: percentile p of n ascending values, counted
+// from 0, is at position (n-1)*p/100. Without values all percentiles are 0.
 func Percentiles(values []float64, ps ...float64) []float64 {
 	out := make([]float64, len(ps))
 	if len(values) == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/core/record/breakdown"
 )
 
-// exchange identifies joint work of several ranks. It is the reduction of a bucket in an iteration, or a call to the
-// tables.
+// exchange identifies joint work of several ranks. exchange is the reduction of a bucket in an iteration, or a call to
+// the tables.
 type exchange struct {
 	part      part
 	iteration int64
@@ -140,7 +140,7 @@ func (d *drawing) at(i *item, ns int64) Place {
 	return p
 }
 
-// set returns the index of the set of connected trainers that contains rank. It returns -1 - rank if there is none.
+// set returns the index of the set of connected trainers that contains rank. set returns -1 - rank if there is none.
 func (d *drawing) set(rank int) int {
 	if place := slices.IndexFunc(d.r.Connected,
 		func(set []int) bool { return slices.Contains(set, rank) }); place >= 0 {

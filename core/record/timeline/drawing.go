@@ -33,7 +33,7 @@ type drawing struct {
 	items []*item
 }
 
-// lead adds the iterations of a trainer that are in the window. It extends the time of the window to include them.
+// lead adds the iterations of a trainer that are in the window. lead extends the time of the window to include them.
 func (d *drawing) lead(rank int) {
 	for _, i := range d.of(rank, "trainer", d.chosen(rank)) {
 		d.include(i)
@@ -214,8 +214,8 @@ func (d *drawing) callers() {
 	}
 }
 
-// trainersOf returns the trainers of a server in rank order. It returns all trainers if the server holds tables or
-// server is negative.
+// trainersOf returns the trainers of a server in rank order. trainersOf returns all trainers if the server holds tables
+// or server is negative.
 func trainersOf(r *result.Result, server int) (ranks []int) {
 	all := server < 0 ||
 		slices.ContainsFunc(r.Series,

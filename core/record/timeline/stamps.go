@@ -130,7 +130,7 @@ type iterations struct {
 	before int64
 }
 
-// item converts a measurement to an item. It returns false if the measurement belongs to none of the iterations.
+// item converts a measurement to an item. item returns false if the measurement belongs to none of the iterations.
 func (it iterations) item(rank int, s sort, m sdk.Measurement) (*item, bool) {
 	i := &item{
 		Span: Span{Name: s.name, StartNS: m.StartNS, EndNS: m.StartNS + max(0, m.DurationNS), Iteration: -1,

@@ -48,7 +48,7 @@ type Span struct {
 	Name    string // such as forward or bucket 2
 	StartNS int64
 	EndNS   int64
-	// Iteration is counted from 0 through all epochs of the pass. It is -1 if the measurement has no iteration.
+	// Iteration is counted from 0 through all epochs of the pass. Iteration is -1 if the measurement has no iteration.
 	Iteration int64
 	// Bucket is the index of a bucket, or -1 if the span belongs to no bucket.
 	Bucket int

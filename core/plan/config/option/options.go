@@ -1,5 +1,5 @@
-// Package option defines the options of a run with type, bounds, default and help text, and parses their values. It
-// also defines the names of psbench's environment variables that are not options.
+// Package option defines the options of a run with type, bounds, default and help text, and parses their values. The
+// package also defines the names of psbench's environment variables that are not options.
 package option
 
 import (
@@ -95,11 +95,11 @@ type Option struct {
 	Min, Max uint64
 	// ZeroIsMax means that 0 stands for Max, because 0 means "no limit" in other programs.
 	ZeroIsMax bool
-	// Enum lists the allowed values. If it is empty, all values are allowed.
+	// Enum lists the allowed values. If Enum is empty, all values are allowed.
 	Enum []string
 	// OrInteger allows integers in addition to Enum.
 	OrInteger bool
-	// Stands is set if this option is only another name. It names the real option or the setting of a part.
+	// Stands is set if this option is only another name. Stands names the real option or the setting of a part.
 	Stands string
 	// NoEffect says why the option has no effect, always or in most runs.
 	NoEffect string

@@ -70,7 +70,7 @@ func (o Option) parseNumber(raw any) (any, error) {
 	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d%s", Show(raw), o.Max, numeral.Why(err))
 }
 
-// parseSize returns the size as a string. It uses the largest unit that divides the size.
+// parseSize returns the size as a string. parseSize uses the largest unit that divides the size.
 func (o Option) parseSize(raw any) (any, error) {
 	text := digitsOf(raw)
 	if s, ok := raw.(string); ok {

@@ -10,11 +10,12 @@ import (
 )
 
 // linkName matches variables that Kubernetes sets in each pod for a Service, or Docker in each container for a link.
-// Such a name consists of the name of the Service and the meaning of the value.
+// The name of such a variable consists of the name of the Service and the meaning of the value.
 var linkName = regexp.MustCompile(`^(.+?)_(?:(SERVICE_HOST|PORT_[0-9]+_(?:TCP|UDP|SCTP)_ADDR)|(SERVICE_PORT(?:_[A-Z0-9_]+)?|PORT_[0-9]+_(?:TCP|UDP|SCTP)_PORT)|(PORT(?:_[0-9]+_(?:TCP|UDP|SCTP))?)|(PORT_[0-9]+_(?:TCP|UDP|SCTP)_PROTO))$`)
 
-// IsServiceLink reports whether a variable says where a Kubernetes Service listens. It decides by the form of name and
-// value. For a Service called psbench or psbench-master, such variables have the same prefix as psbench's own.
+// IsServiceLink reports whether a variable says where a Kubernetes Service listens. IsServiceLink decides by the form
+// of name and value. For a Service called psbench or psbench-master, such variables have the same prefix as psbench's
+// own.
 func IsServiceLink(name, value string) bool {
 	is := linkName.FindStringSubmatch(name)
 	switch {

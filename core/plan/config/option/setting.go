@@ -38,8 +38,8 @@ func Setting(label string, given any, typ string) (any, error) {
 	return nil, fmt.Errorf("%s is %s but must be %s%s", label, Show(given), typeNames[typ], numeral.Why(why))
 }
 
-// plainValue handles a text that is not valid JSON for the type but is valid for package numeral. It returns the value
-// of this text. For any other text it returns value unchanged.
+// plainValue handles a text that is not valid JSON for the type but is valid for package numeral. plainValue returns
+// the value of such a text. For any other text it returns value unchanged.
 func plainValue(text string, value any, typ string) (any, error) {
 	switch typ {
 	case "integer", "number":
@@ -89,8 +89,8 @@ func isInteger(n json.Number) bool {
 	return json.Unmarshal([]byte(n), &i) == nil || json.Unmarshal([]byte(n), &u) == nil
 }
 
-// ListOf returns the JSON list for a text that lacks brackets, such as [64,128] for 64,128. It returns "" if value is
-// not a text, begins like JSON, or cannot be split by itemsOf.
+// ListOf returns the JSON list for a text that lacks brackets, such as [64,128] for 64,128. ListOf returns "" if value
+// is not a text, begins like JSON, or cannot be split by itemsOf.
 func ListOf(value any) string {
 	text := ""
 	switch v := value.(type) {
@@ -117,8 +117,8 @@ func ListOf(value any) string {
 }
 
 // itemsOf splits a text into items. If all pieces between commas, semicolons and spaces are numbers, it splits at all
-// three, otherwise only at commas. It returns nil if an item then contains a semicolon or a space, because this may be
-// a separator or belong to the item.
+// three, otherwise only at commas. itemsOf returns nil if an item then contains a semicolon or a space, because this
+// may be a separator or belong to the item.
 func itemsOf(text string) []string {
 	separates := func(r rune) bool { return r == ';' || unicode.IsSpace(r) }
 	if numbers := numbersIn(strings.FieldsFunc(text,
@@ -136,7 +136,7 @@ func itemsOf(text string) []string {
 	return items
 }
 
-// numbersIn converts the pieces to JSON numbers. It returns nil unless all pieces are numbers.
+// numbersIn converts the pieces to JSON numbers. numbersIn returns nil unless all pieces are numbers.
 func numbersIn(pieces []string) []string {
 	var numbers []string
 	for _, piece := range pieces {

@@ -38,7 +38,7 @@ type Invitation struct {
 	Variables []string `json:"variables,omitempty"`
 }
 
-// Accept reads an agent's invitation from input. It closes gone when the core closes its end of the input. The
+// Accept reads an agent's invitation from input. Accept closes gone when the core closes its end of the input. The
 // goroutine that reads runs until the input ends, because a read of a file cannot be interrupted.
 func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan struct{}, err error) {
 	lines, over := make(chan string, 1), make(chan struct{})
@@ -72,7 +72,7 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 	return i, over, err
 }
 
-// decode parses an invitation. It ignores unknown fields, so that an agent of another version can still report its
+// decode parses an invitation. decode ignores unknown fields, so that an agent of another version can still report its
 // version. Errors do not quote the text, because it contains the secret.
 func decode(line string) (i Invitation, err error) {
 	if json.Unmarshal([]byte(line), &i) != nil {

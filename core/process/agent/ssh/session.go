@@ -114,8 +114,8 @@ func (s *session) why() error {
 // endLimit limits how long an agent may take to end.
 const endLimit = 10 * time.Second
 
-// end ends the agent and its ssh. It does not wait for an agent that has not answered. Such an agent ends when it finds
-// no core.
+// end ends the agent and its ssh. end does not wait for an agent that has not answered. Such an agent ends when it
+// finds no core.
 func (s *session) end() {
 	_ = s.input.Close()
 	limit := time.NewTimer(endLimit)

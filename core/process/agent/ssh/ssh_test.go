@@ -43,7 +43,7 @@ echo a warning >&2
 HOST=$1 exec sh -c "$2"
 `
 
-// double is a fake agent that answers and then waits until the core is gone. It records both in a file.
+// double is a fake agent that answers and then waits until the core is gone. double records both steps in a file.
 func double() error {
 	host, folder := os.Getenv("HOST"), os.Getenv("DOUBLE")
 	if host == "refuses" {

@@ -16,8 +16,8 @@ import (
 )
 
 // Memory is the memory limit of a plugin. A cgroup enforces the limit. If no cgroup can be made, RLIMIT_DATA enforces
-// it. RLIMIT_DATA counts private mappings, used or not; a Go program has about 150 MB of them. It does not count shared
-// memory or the memory of children.
+// it. RLIMIT_DATA counts private mappings, used or not; a Go program has about 150 MB of them. RLIMIT_DATA does not
+// count shared memory or the memory of children.
 type Memory struct {
 	Bytes int64
 	Group string // folder of the cgroup; "" for RLIMIT_DATA
@@ -29,7 +29,7 @@ func (m Memory) Arguments() []string {
 }
 
 // Become limits the memory of this process as Arguments says, and then executes the program whose path and arguments
-// follow. It returns only on failure.
+// follow. Become returns only on failure.
 func Become(args []string) error {
 	bytes, err := strconv.ParseUint(args[0], 10, 64)
 	if err != nil {
@@ -70,9 +70,9 @@ var groupVersions = []groupFiles{
 	{limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control"},
 }
 
-// MakeGroup makes a cgroup with this name below the cgroup of this process. It returns nil if this is not permitted or
-// the new cgroup cannot limit memory. In version 2, a cgroup with processes cannot limit the memory of cgroups below
-// it, unless it is the root cgroup.
+// MakeGroup makes a cgroup with this name below the cgroup of this process. MakeGroup returns nil if this is not
+// permitted or the new cgroup cannot limit memory. In version 2, a cgroup with processes cannot limit the memory of
+// cgroups below it, unless it is the root cgroup.
 func MakeGroup(name string, bytes int64) *Group { return makeGroup(ownGroups(), name, bytes) }
 
 func makeGroup(parents []string, name string, bytes int64) *Group {
@@ -110,7 +110,7 @@ func (g *Group) boundMemory(bytes int64) bool {
 	return false
 }
 
-// bound sets the limit. It tolerates a missing swap limit, because some systems do not have one.
+// bound sets the limit. bound tolerates a missing swap limit, because some systems do not have one.
 func (g *Group) bound(bytes int64) error {
 	limit := strconv.FormatInt(bytes, 10)
 	if err := writeGroup(g.folder, g.files.limit, limit); err != nil {

@@ -30,8 +30,8 @@ type Inbox struct {
 	paths map[string]string // keyed by flag
 }
 
-// NewInbox returns an inbox for the paths, which are keyed by flag. It returns an error early if Publish could not
-// write to a path.
+// NewInbox returns an inbox for the paths, which are keyed by flag. NewInbox returns an error early if Publish could
+// not write to a path.
 func NewInbox(paths map[string]string) (*Inbox, error) {
 	b := &Inbox{Folder: filepath.Join(os.TempDir(), ".psbench."+rand.Text()[:8]+".tmp"), paths: paths}
 	for flag, path := range paths {

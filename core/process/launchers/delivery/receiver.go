@@ -20,7 +20,7 @@ type Receiver struct {
 	// Stdout receives the command's output. Foreign is called with each line from before the command's start.
 	Stdout  io.Writer
 	Foreign func(line string)
-	// Folder is where the files are written. It is created with the first file.
+	// Folder is where the files are written. Folder is created with the first file.
 	Folder string
 	// Began is called with where the command runs. Heard is called for every frame.
 	Began func(Start)

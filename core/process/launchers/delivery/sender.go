@@ -1,5 +1,5 @@
 // Package delivery sends the output and the files of a command from its node to the node that submitted it, over the
-// standard output of a job. It needs no shared file system.
+// standard output of a job. The delivery needs no shared file system.
 //
 // Each line is a JSON frame with bytes in base64. Launchers pass lines on at once, and the receiver can recognise
 // output of the job's prolog before the first frame. After each second without other frames the sender sends an empty
@@ -24,7 +24,7 @@ type Start struct {
 	Nodes string `json:"nodes"`
 }
 
-// frame is one line. It has at most one kind of content.
+// frame is one line. frame has at most one kind of content.
 type frame struct {
 	Start  *Start `json:"start,omitempty"`
 	Stdout []byte `json:"stdout,omitempty"`
@@ -35,7 +35,7 @@ type frame struct {
 	Status *int   `json:"status,omitempty"`
 }
 
-// pieceBytes limits the data in a frame, and lineBytes limits its line. Both are in bytes.
+// pieceBytes limits the data in a frame, and lineBytes limits its line. Both limits are in bytes.
 const (
 	pieceBytes = 48 << 10
 	lineBytes  = 128 << 10
@@ -44,7 +44,7 @@ const (
 // Beat is the longest time between frames.
 const Beat = time.Second
 
-// Sender sends a delivery, on the node of the command. Its methods may be called concurrently.
+// Sender sends a delivery, on the node of the command. The methods of Sender may be called concurrently.
 type Sender struct {
 	mu         sync.Mutex
 	lines      *json.Encoder

@@ -1,6 +1,6 @@
 // Package pmi speaks PMI-1 with the launcher of a parallel job. PMI-1 is the interface between process managers and MPI
-// libraries; it sends lines of text over an inherited connection. It gives the tasks of a job a key-value store and a
-// barrier. After the barrier, all tasks see what each task has stored.
+// libraries; it sends lines of text over an inherited connection. PMI-1 gives the tasks of a job a key-value store and
+// a barrier. After the barrier, all tasks see what each task has stored.
 //
 // srun --mpi=pmi2 and MPICH's mpiexec speak PMI-1. With both, stored values become visible only after the barrier.
 package pmi
@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Client is the connection of one task. Its methods must not be called concurrently.
+// Client is the connection of one task. The methods of Client must not be called concurrently.
 type Client struct {
 	conn    net.Conn
 	in      *bufio.Reader
@@ -31,7 +31,7 @@ type Client struct {
 	broken  error // first failure; afterwards, answers may not match requests
 }
 
-// Limits holds the launcher's limits in bytes. They include the terminating zero of a C string.
+// Limits holds the launcher's limits in bytes. The limits include the terminating zero of a C string.
 type Limits struct{ Name, Key, Value int }
 
 // ErrNoKey means that no task has stored a value for the key.

@@ -29,7 +29,7 @@ func (m message) format() string {
 	return line.String()
 }
 
-// value returns the value of a key. It returns false if the key is missing.
+// value returns the value of a key. value returns false if the key is missing.
 func (m message) value(key string) (string, bool) {
 	for _, w := range m.words {
 		if w.key == key {

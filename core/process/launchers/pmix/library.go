@@ -15,7 +15,7 @@ import (
 // libraryName is the file name of the PMIx library. All versions since 2 use it.
 const libraryName = "libpmix.so.2"
 
-// These constants are from pmix_common.h. Their values never change.
+// These constants are from pmix_common.h. The values of these constants never change.
 const (
 	success      = 0
 	typeBool     = 1

@@ -58,7 +58,7 @@ func Start() (conn net.Conn, end func(), err error) {
 	}, nil
 }
 
-// Child is the main function of the child process. It ends when the connection ends, even if the library hangs.
+// Child is the main function of the child process. Child ends when the connection ends, even if the library hangs.
 func Child() int {
 	file := os.NewFile(descriptor, "task")
 	conn, err := net.FileConn(file)

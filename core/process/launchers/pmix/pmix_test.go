@@ -58,7 +58,7 @@ func (j *job) Get(key string) (string, error) {
 
 func (j *job) Close() error { return nil }
 
-// client returns a task's client. Its requests go through serve.
+// client returns a task's client. The client's requests go through serve.
 func client(t *testing.T, open func() (store, error)) (*pmi.Client, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()

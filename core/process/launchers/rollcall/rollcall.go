@@ -165,8 +165,8 @@ func Encode(t Task) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(data), err
 }
 
-// Decode decodes a word from Encode. It accepts no unknown fields, because the task of another psbench may have other
-// fields.
+// Decode decodes a word from Encode. Decode accepts no unknown fields, because the task of another psbench may have
+// other fields.
 func Decode(text string) (t Task, err error) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {

@@ -28,7 +28,7 @@ func four() []Task {
 	return tasks
 }
 
-// call runs Call for the tasks of a job with size tasks. It returns the tasks that rank 0 got, and all errors.
+// call runs Call for the tasks of a job with size tasks. call returns the tasks that rank 0 got, and all errors.
 func call(t *testing.T, size int, timeout time.Duration, tasks ...Task) (seen []Task, errs []error) {
 	t.Helper()
 	s := &pmitest.Server{Size: size}

@@ -72,7 +72,7 @@ func (a *Array) Submit(ctx context.Context) error {
 	return nil
 }
 
-// call runs a command of Slurm and returns its output and messages. It does not stop when ctx ends.
+// call runs a command of Slurm and returns its output and messages. call does not stop when ctx ends.
 func (a *Array) call(ctx context.Context, program, stdin string, args ...string) (string, *words, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTime)
 	defer cancel()
@@ -101,8 +101,8 @@ func (w *words) or(err error) error {
 	return errors.New(w.reason())
 }
 
-// Working returns nil while an element runs or waits. Otherwise it returns why none does. Until the first element has
-// started, Working reports to the user why the elements wait.
+// Working returns nil while an element runs or waits. Otherwise Working returns the reason why no element does. Until
+// the first element has started, Working reports to the user why the elements wait.
 func (a *Array) Working(ctx context.Context) error {
 	states, err := a.states(ctx, unfinished)
 	switch {
@@ -142,7 +142,8 @@ func (a *Array) states(ctx context.Context, of string) (states []string, err err
 	return strings.Fields(out), nil
 }
 
-// lastWords returns the last message of psbench in an element's output. It uses the first element with a message.
+// lastWords returns the last message of psbench in an element's output. lastWords uses the first element with a
+// message.
 func (a *Array) lastWords() string {
 	for _, path := range a.logs() {
 		text, err := os.ReadFile(path) // #nosec G304 -- in the user's folder
@@ -164,7 +165,7 @@ func (a *Array) logs() []string {
 	return all
 }
 
-// Cancel cancels the rest of a submitted array and waits until it has ended. It removes the output of the elements
+// Cancel cancels the rest of a submitted array and waits until it has ended. Cancel removes the output of the elements
 // unless keep is set.
 func (a *Array) Cancel(ctx context.Context, keep bool) error {
 	if a.job == "" {

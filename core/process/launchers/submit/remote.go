@@ -33,8 +33,8 @@ func Command(first string, args []string) ([]string, error) {
 	return slices.Concat([]string{program, first}, args), nil
 }
 
-// Remote is the first task of a Job. It sends its output and files to the psbench that submitted the job. In all other
-// processes, Remote is nil and files stay where they are written.
+// Remote is the first task of a Job. Remote sends its output and files to the psbench that submitted the job. In all
+// other processes, Remote is nil and files stay where they are written.
 type Remote struct {
 	// Stdout sends the output of the task.
 	Stdout *delivery.Sender
@@ -59,7 +59,7 @@ func NewRemote(stdout io.Writer, about delivery.Start, signals chan<- os.Signal)
 	})}, nil
 }
 
-// onEnd calls ended when the pipe with this descriptor ends. It does not call ended after stop was called.
+// onEnd calls ended when the pipe with this descriptor ends. onEnd does not call ended after stop was called.
 func onEnd(fd int, ended func()) (stop func()) {
 	_ = unix.SetNonblock(fd, true) // allows reads to be interrupted
 	pipe := os.NewFile(uintptr(fd), "stdin")
@@ -90,8 +90,8 @@ func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	return opts, err
 }
 
-// At returns the path to which the file or folder of a flag must be written. If r is nil, this is path. Otherwise it is
-// a path in the folder whose files are sent.
+// At returns the path to which the file or folder of a flag must be written. If r is nil, this is path. Otherwise At
+// returns a path in the folder whose files are sent.
 func (r *Remote) At(flag, path string) (string, error) {
 	if r == nil || path == "" {
 		return path, nil

@@ -20,7 +20,7 @@ type Column struct {
 	Floats iter.Seq[float64]
 }
 
-// File describes a column's file. It is part of the JSON document next to the columns.
+// File describes a column's file. File is part of the JSON document next to the columns.
 type File struct {
 	// Name is the name of the column. Path is relative to the run folder.
 	Name string `json:"name"`
@@ -208,7 +208,7 @@ func (c *Columns) column(name string, t Type, count int) *Reader {
 // Err returns the first error of Ints or Floats. After an error, all numbers are 0.
 func (c *Columns) Err() error { return c.err }
 
-// Check returns an error if a column that was read is damaged. Call it after all numbers have been read. It ignores
+// Check returns an error if a column that was read is damaged. Call it after all numbers have been read. Check ignores
 // columns that were not read, because they may come from a later version of psbench.
 func (c *Columns) Check() error {
 	if c.err != nil {

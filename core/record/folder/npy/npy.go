@@ -45,7 +45,7 @@ func header(t Type, count int) []byte {
 	return append(h, '\n')
 }
 
-// Writer writes a column. Its methods report errors only through Close.
+// Writer writes a column. The methods of Writer report errors only through Close.
 type Writer struct {
 	to    *bufio.Writer
 	sum   *summed
@@ -104,8 +104,8 @@ type Reader struct {
 var dictionary = regexp.MustCompile(
 	`^\{'descr': '([<>|=]\w{2,})', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n$`)
 
-// NewReader reads the header of a file. size is the size of the file in bytes. If it does not fit the header, NewReader
-// returns an error.
+// NewReader reads the header of a file. size is the size of the file in bytes. If size does not fit the header,
+// NewReader returns an error.
 func NewReader(r io.Reader, size int64) (*Reader, error) {
 	c := &Reader{}
 	c.in = bufio.NewReaderSize(io.TeeReader(r, crcOf{&c.crc}), bufferSize)

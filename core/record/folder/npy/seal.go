@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Seal is the last field of a document next to columns. It reveals whether the document was changed later.
+// Seal is the last field of a document next to columns. Seal reveals whether the document was changed later.
 type Seal struct {
-	// CRC32 is the CRC-32 of the document in hex. It is computed with zeros in place of its own digits.
+	// CRC32 is the CRC-32 of the document in hex. CRC32 is computed with zeros in place of its own digits.
 	CRC32 string `json:"crc32,omitempty"`
 }
 

@@ -1,4 +1,5 @@
-// Package pmitest is a fake PMI-1 launcher for tests. It answers like Slurm and Hydra, or wrongly if a test wants this.
+// Package pmitest is a fake PMI-1 launcher for tests. The fake answers like Slurm and Hydra, or wrongly if a test wants
+// this.
 package pmitest
 
 import (
@@ -82,7 +83,7 @@ func (s *Server) serve(conn net.Conn, rank int) {
 	}
 }
 
-// own returns the answer to a request. It returns "" if the answer follows later.
+// own returns the answer to a request. own returns "" if the answer follows later.
 func (s *Server) own(conn net.Conn, request string) string {
 	words := map[string]string{}
 	for field := range strings.FieldsSeq(request) {
