@@ -39,8 +39,8 @@ const pythonExtension = ".py"
 
 // Program returns the path of the program that is built from the source in dir, or of the script in dir. If the
 // folder's registry.json runs exactly one program of the folder, it gives the name. If registry.json gives no name, the
-// name is the last element of the module's path. Without a module it is the only executable script, or else the name of
-// the folder.
+// name is the last element of the module's path. Without a module, the program is the only executable script, or else
+// has the name of the folder.
 func Program(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

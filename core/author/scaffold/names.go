@@ -53,7 +53,8 @@ func CheckName(ctx context.Context, name string, kind Kind, language Language) e
 	return nil
 }
 
-// isModule asks Python whether a module has this name or a builtin has its class name. Without Python it returns false.
+// isModule asks Python whether a module has this name or a builtin has its class name. Without Python, isModule returns
+// false.
 func isModule(ctx context.Context, name string) bool {
 	const asked = "import sys, builtins, importlib.util as u; n, c = sys.argv[1:]\n" +
 		"print(n in getattr(sys, 'stdlib_module_names', ()) or hasattr(builtins, c) or n.endswith('customize') or u.find_spec(n) is not None)"

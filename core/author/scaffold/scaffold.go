@@ -1,6 +1,6 @@
 // Package scaffold generates projects for plugins. A project contains the smallest useful part of a kind, with
 // settings, a test, a page that says how to try it, and a registry file. A Go project also contains a go.mod and a
-// go.sum. With them, a build needs no network if Go's module cache contains psbench's dependencies.
+// go.sum. With these files, a build needs no network if Go's module cache contains psbench's dependencies.
 //
 // A folder of templates contains the files of a project for one kind and language. The folders named all contain the
 // files that all projects share.
@@ -58,7 +58,7 @@ func (p Project) Program() string {
 func (p Project) module() string { return "example.com/psbench-" + p.Name }
 
 // Write writes the project's files and returns their paths, in order. Write never overwrites a file: if one of the
-// files exists, it writes none. If writing fails, it removes the files that it has written.
+// files exists, it writes none. If writing fails, Write removes the files that it has written.
 func (p Project) Write() (paths []string, err error) {
 	files, err := p.files()
 	if err != nil {

@@ -295,7 +295,7 @@ func TestClones(t *testing.T) {
 	}
 }
 
-// Descriptions may contain any words. In a registry file they must be valid JSON.
+// Descriptions may contain any words. In a registry file, descriptions must be valid JSON.
 func TestDescriptionsFitIntoJSON(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(kind.Name, func(t *testing.T) {

@@ -54,13 +54,13 @@ const steadiest = 100e-6
 // estimate fits a line to exchanges. estimate bounds the error of the line from the end of the first exchange until
 // endNS on this clock.
 //
-// Each exchange bounds the offset at one moment. Because drift is limited, it also bounds the offset at all other
-// moments, and this bound widens with the distance in time. The intersection of all bounds is a corridor. The line goes
-// through the middles of the corridor's ends. The error bound of the line is the largest distance between corridor and
-// line. The offset itself need not be a straight line: while a clock warms up or is disciplined, its offset still stays
-// in the corridor. If an exchange lies outside the corridor of the others, the clock drifts more than assumed, and
-// estimate tries again with twice the drift. The method is Marzullo's intersection of intervals, with drift as in
-// Cristian's algorithm. estimate takes O(n log n) time for n exchanges.
+// Each exchange bounds the offset at one moment. Because drift is limited, the exchange also bounds the offset at all
+// other moments, and this bound widens with the distance in time. The intersection of all bounds is a corridor. The
+// line goes through the middles of the corridor's ends. The error bound of the line is the largest distance between
+// corridor and line. The offset itself need not be a straight line: while a clock warms up or is disciplined, its
+// offset still stays in the corridor. If an exchange lies outside the corridor of the others, the clock drifts more
+// than assumed, and estimate tries again with twice the drift. The method is Marzullo's intersection of intervals, with
+// drift as in Cristian's algorithm. estimate takes O(n log n) time for n exchanges.
 func estimate(exchanges []Exchange, endNS int64) Estimate {
 	if len(exchanges) == 0 {
 		return Estimate{BoundNS: math.MaxInt64}

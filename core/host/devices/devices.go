@@ -45,7 +45,7 @@ const (
 	Prohibited Mode = "prohibited" // no process at all
 )
 
-// MPS is NVIDIA's Multi-Process Service. With MPS, kernels of several processes run on a device at once. Without it,
+// MPS is NVIDIA's Multi-Process Service. With MPS, kernels of several processes run on a device at once. Without MPS,
 // processes take turns.
 type MPS struct {
 	Used bool `json:"used"`

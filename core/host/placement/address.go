@@ -146,8 +146,9 @@ func listed(have []Interface) string {
 }
 
 // DefaultAddress returns the address of a host if the user chose none. The default is the first address of the host's
-// name that an interface has and that is not a loopback address. If there is none, it is the first address of an
-// interface that is up and not a loopback interface. If there is none either, it is 127.0.0.1.
+// name that an interface has and that is not a loopback address. If the name has no such address, the default is the
+// first address of an interface that is up and not a loopback interface. If no interface has such an address either,
+// the default is 127.0.0.1.
 func DefaultAddress(named []netip.Addr, have []Interface) netip.Addr {
 	var all []netip.Addr
 	for _, i := range have {

@@ -121,7 +121,7 @@ func coresEach(host Host, users [][]string) (share int, note string) {
 	return share, ""
 }
 
-// pin returns a pin with count cores of a node, starting with core first. If count is negative, it returns the whole
+// pin returns a pin with count cores of a node, starting with core first. If count is negative, pin returns the whole
 // node.
 func pin(node machine.Node, first, count int) Pin {
 	if count < 0 {

@@ -247,8 +247,8 @@ func TestCUDARanks(t *testing.T) {
 	}
 }
 
-// The result records the seed of the CUDA ranks. If the user gave this seed, it is pinned, so that another run gets the
-// same seed.
+// The result records the seed of the CUDA ranks. A seed that the user gave is pinned, so that another run gets the same
+// seed.
 func TestCUDASeedIsRecorded(t *testing.T) {
 	for _, c := range []struct {
 		flags, origin string

@@ -37,7 +37,7 @@ func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, 
 }
 
 // declare returns what a server serves, a trainer needs or a hook uses. declare asks the plugin. If a registry file
-// also says this, both must agree.
+// also says this, the file and the plugin must agree.
 func (r *resolver) declare(ctx context.Context, item registry.Item) (said declared, err error) {
 	switch item.Kind {
 	case sdk.KindServer, sdk.KindTrainer, sdk.KindHook:

@@ -31,8 +31,8 @@ type Experiment struct {
 	InTrainer map[sdk.Kind]string
 	// CUDA holds the plugin and devices for CUDA ranks. CUDA is nil without CUDA ranks.
 	CUDA *CUDA
-	// Group is the name of the trainers' group if the backend is NCCL but the buckets do not stay on the devices. With
-	// another backend it is "".
+	// Group is the name of the trainers' group if the backend is NCCL but the buckets do not stay on the devices. Group is
+	// "" with another backend.
 	Group string
 	// NotNCCL says why the trainers' group cannot use NCCL. NotNCCL is "" if the group can use NCCL.
 	NotNCCL string

@@ -248,8 +248,8 @@ func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 	return name, nil
 }
 
-// put writes the entries of a plugin. For each key it keeps an existing entry. If there is none, it uses the author's
-// entry.
+// put writes the entries of a plugin. For each key, put keeps an existing entry. If a key has no entry, put uses the
+// author's entry.
 func (u *userFile) put(p Plugin, parts []sdk.Part, written map[string]json.RawMessage) error {
 	kept := maps.Clone(written)
 	if kept == nil {

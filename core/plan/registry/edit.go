@@ -154,7 +154,7 @@ func (u *userFile) text() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// replace replaces a file in one step. If path is a symbolic link, it replaces the target.
+// replace replaces a file in one step. If path is a symbolic link, replace changes the target.
 func replace(path string, text []byte) error {
 	if resolved, err := executable.Resolve(path); err == nil {
 		path = resolved

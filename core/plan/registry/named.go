@@ -2,8 +2,8 @@ package registry
 
 import "slices"
 
-// Named returns the items of all kinds that have this key or alias, in the order of kinds. For an unknown name it
-// returns none. Named returns an error if the entry with this name in the user's registry is not valid.
+// Named returns the items of all kinds that have this key or alias, in the order of kinds. For an unknown name, Named
+// returns no items. Named returns an error if the entry with this name in the user's registry is not valid.
 func (r *Registry) Named(name string) (items []Item, err error) {
 	for _, kind := range Kinds {
 		item, err := r.Lookup(kind, name)

@@ -18,7 +18,7 @@ const Builtin = "builtin"
 // Plugin is an executable that provides parts.
 type Plugin struct {
 	Name string
-	// Command is the program and its arguments. For the built-in plugin it is empty, because that plugin is this
+	// Command is the program and its arguments. For the built-in plugin, Command is empty, because that plugin is this
 	// executable. A relative path is relative to the registry file.
 	Command []string
 	// SHA256 is the checksum of the program in hex. SHA256 is checked before each start.
@@ -105,8 +105,8 @@ type SettingName struct {
 
 func (n SettingName) String() string { return fmt.Sprintf("%s.%s", n.Kind, n.Name) }
 
-// Bound means that Setting must not exceed Limit. The two settings may belong to different parts. If only one of them
-// is given, the other takes its value.
+// Bound means that Setting must not exceed Limit. The two settings may belong to different parts. If only one of the
+// two settings is given, the other takes its value.
 type Bound struct{ Setting, Limit SettingName }
 
 // Item is one key of a kind.
@@ -165,7 +165,7 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 }
 
 // Break marks an item of the user's registry as not valid, so that later lookups return err. Break then returns nil.
-// For other items it returns err.
+// For other items, Break returns err.
 func (r *Registry) Break(item Item, err error) error {
 	if !item.Plugin.User || item.File != quote.Word(item.Plugin.File) {
 		return err

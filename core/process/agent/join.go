@@ -209,7 +209,7 @@ func (m *meeting) greet(conn net.Conn, free func()) {
 	}
 }
 
-// gather waits for one guest of each other rank. After an error it still returns the guests that have connected.
+// gather waits for one guest of each other rank. After an error, gather still returns the guests that have connected.
 func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Duration) ([]guest, error) {
 	var guests []guest
 	tasks := []rollcall.Task{me}

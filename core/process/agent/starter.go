@@ -175,7 +175,7 @@ func open(h *Host, processes int, timeout time.Duration, output launch.Output) (
 	return r, nil
 }
 
-// unopened returns an error that says why a run could not be opened. If the agent is lost, this is the reason.
+// unopened returns an error that says why a run could not be opened. If the agent is lost, the loss is the reason.
 func (h *Host) unopened(err error) error {
 	switch {
 	case h.lost() != nil:

@@ -76,7 +76,7 @@ func New[M member](timeout time.Duration, members []M, o Options) *Cluster {
 	return c
 }
 
-// Run carries out a life. If several failures occur, it returns the one that caused the others. Run does not call
+// Run carries out a life. If several failures occur, Run returns the one that caused the others. Run does not call
 // Report if it could not start any process. When Run returns, all processes have ended and all resources of the cluster
 // are released.
 func (c *Cluster) Run(ctx context.Context, life Life) error {

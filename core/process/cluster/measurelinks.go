@@ -19,8 +19,8 @@ type LinkMeasurer interface {
 // time.
 const linkTime = 600 * time.Millisecond
 
-// MeasureLinks measures the links between the run's hosts while all processes are idle. With one host it does nothing.
-// A failure becomes only a warning.
+// MeasureLinks measures the links between the run's hosts while all processes are idle. With one host, MeasureLinks
+// does nothing. A failure becomes only a warning.
 func (c *Cluster) MeasureLinks(ctx context.Context) (links []result.HostLink, warning string) {
 	m, ok := c.starter.(LinkMeasurer)
 	if !ok {

@@ -53,8 +53,8 @@ func (m *Member) Peer() process.Peer {
 	return process.Peer{Name: m.Name, Address: m.Address, Protocol: m.Protocol}
 }
 
-// LinkPeer returns the address of the process for the peer at the other end of a measured link. If both are on one host
-// and the fabric has a separate transport within hosts, this is the Unix socket.
+// LinkPeer returns the address of the process for the peer at the other end of a measured link. If both processes are
+// on one host and the fabric has a separate transport within hosts, the address is the Unix socket.
 func (m *Member) LinkPeer(f *fabric.Fabric, to member) process.Peer {
 	if f.Within != nil && SameHost(m, to) {
 		return process.Peer{Name: m.Name, Address: m.Address}

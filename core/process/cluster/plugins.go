@@ -45,9 +45,9 @@ func sums(command []string) (program string, beside map[string]string) {
 	return files[0].SHA256, beside
 }
 
-// CompletePlugins adds the facts that are known only after the processes have run. If own is set, it adds the checksum
-// of psbench's own executable. That file cannot change while it runs, so its checksum is computed after the
-// measurement.
+// CompletePlugins adds the facts that are known only after the processes have run. If own is set, CompletePlugins also
+// adds the checksum of psbench's own executable. That file cannot change while it runs, so its checksum is computed
+// after the measurement.
 func CompletePlugins[M member](noted []result.Plugin, members []M, own bool) {
 	for i := range noted {
 		p := &noted[i]

@@ -25,7 +25,7 @@ type folder struct {
 }
 
 // Scratch makes a folder for temporary files of this process. The caller calls remove when done. If this process is
-// killed before, the next psbench on the host removes the folder.
+// killed before it calls remove, the next psbench on the host removes the folder.
 func Scratch() (path string, remove func() error, err error) {
 	f, err := makeFolder(base())
 	if err != nil {
@@ -72,8 +72,8 @@ func makeFolder(parent string) (*folder, error) {
 	}
 }
 
-// own locks a new folder. Until the folder is locked, another process may take it for abandoned and remove it. In this
-// case own returns false.
+// own locks a new folder. Until the folder is locked, another process may take it for abandoned and remove it. If
+// another process removes the folder, own returns false.
 func (f *folder) own() (bool, error) {
 	name := filepath.Join(f.path, lockName)
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- in a folder of our own
@@ -99,8 +99,9 @@ func (f *folder) own() (bool, error) {
 	return false, lock.Close()
 }
 
-// remove removes the folder and releases its lock. remove removes the lock file last. If this process is killed before,
-// the next run still recognises the folder as abandoned. Slurm, for example, kills all processes of a task at once.
+// remove removes the folder and releases its lock. remove removes the lock file last. If this process is killed while
+// it removes the folder, the next run still recognises the folder as abandoned. Slurm, for example, kills all processes
+// of a task at once.
 func (f *folder) remove() error {
 	entries, err := os.ReadDir(f.path)
 	if errors.Is(err, fs.ErrNotExist) {

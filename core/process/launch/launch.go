@@ -170,7 +170,7 @@ func (l *Launcher) order(o order, files ...*os.File) error {
 	return sendOrder(l.orders, o, files, time.Now().Add(l.patience()))
 }
 
-// Start starts a process and waits for its handshake. If ctx ends first, it kills the process.
+// Start starts a process and waits for its handshake. If ctx ends first, Start kills the process.
 func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	p, err := newProcess(l, spec)
 	if err != nil {

@@ -77,7 +77,7 @@ func newWords(process string, o Output) (*words, error) {
 
 // OpenLog creates the log file of a process in a folder.
 func OpenLog(folder, process string) (*os.File, error) {
-	// The log may be a named pipe. If no one reads it, opening it must not block the run.
+	// The log may be a named pipe. If no one reads the pipe, opening the log must not block the run.
 	file, err := os.OpenFile(filepath.Join(folder, process+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666) // #nosec G302 G304 -- the user names it
 	if err != nil {
 		return nil, fmt.Errorf("the log of %s cannot be made: %w", process, err)

@@ -50,8 +50,8 @@ type supervised struct {
 
 // supervise is the main function of the supervisor process. supervise returns the exit status.
 func supervise() int {
-	// The supervisor catches the signals that forkAll unblocks, instead of ignoring them. In a program that it starts, a
-	// caught signal has its default effect again, but an ignored signal would stay ignored.
+	// The supervisor catches the signals that forkAll unblocks, instead of ignoring them. In a program that the supervisor
+	// starts, a caught signal has its default effect again, but an ignored signal would stay ignored.
 	signal.Notify(make(chan os.Signal, 1), shielded...)
 	core, err := connOf(os.NewFile(supervisorFD, "core"))
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *supervisor) kill(p *supervised) {
 	_ = unix.Kill(p.pid, unix.SIGKILL) // the plugin may have changed its group
 }
 
-// reapAll reaps every child: plugins and orphans. Before it reaps a plugin it kills the plugin's group, because until
+// reapAll reaps every child: plugins and orphans. reapAll kills the group of a plugin before it reaps the plugin. Until
 // then the group's ID, which is the plugin's process ID, cannot be reused. Processes that have left the group are
 // killed when the run ends.
 func (s *supervisor) reapAll() {

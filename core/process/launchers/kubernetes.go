@@ -15,8 +15,8 @@ const addresses = "/etc/hosts"
 
 // job recognises a pod of an indexed Job. The Job may be part of a JobSet. Kubernetes gives a pod its index but not the
 // number of pods. The manifest can give this number in PSBENCH_TASKS. Without this variable, the pods' names decide: if
-// a service gives them names in a subdomain, they are tasks of one run. If no service does so, the index selects work
-// from a list, and each pod runs alone.
+// a service gives the pods names in a subdomain, the pods are tasks of one run. If no service does so, the index
+// selects work from a list, and each pod runs alone.
 func job(r *reader) (*Place, string, error) {
 	const index = "JOB_COMPLETION_INDEX"
 	rank, err := r.number(index)

@@ -97,7 +97,7 @@ func lone(by string, size int, read, help string) string {
 		read, by, of, cmp.Or(help, "docs/launchers.md says how they meet"), option.OverrideVariable)
 }
 
-// count returns the value of a variable that contains a count, or -1 if it contains none. For a range, as in 2:4, it
+// count returns the value of a variable that contains a count, or -1 if it contains none. For a range, as in 2:4, count
 // returns the lower bound.
 func (r *reader) count(name string) int {
 	value, _ := r.text(name)

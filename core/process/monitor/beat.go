@@ -63,7 +63,7 @@ func BeatPipe() *os.File {
 	return os.NewFile(beatFile, "the pipe of heartbeats")
 }
 
-// beatLimit is how long a slow reader may delay a beat. After this time the beat is dropped.
+// beatLimit is how long a slow reader may delay a beat. A beat that is delayed longer is dropped.
 const beatLimit = 100 * time.Millisecond
 
 // mostPhase and mostLine limit the bytes of a phase's name and of a beat, so that a beat is written completely or not

@@ -86,8 +86,8 @@ func rootCause(blames []blame) blame {
 	return slices.MinFunc(blames, func(a, b blame) int { return rank(a) - rank(b) })
 }
 
-// waitsForWaiter reports whether all processes for which b waited have themselves reported a wait or a lost process. In
-// this case the cause is further along the chain. A process that reports its own failure waits for no one.
+// waitsForWaiter reports whether all processes for which b waited have themselves reported a wait or a lost process. If
+// so, the cause is further along the chain. A process that reports its own failure waits for no one.
 func waitsForWaiter(b blame, blames []blame) bool {
 	for _, name := range b.failure.About {
 		if !slices.ContainsFunc(blames, func(o blame) bool {

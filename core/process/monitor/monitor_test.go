@@ -240,7 +240,7 @@ func TestSilentProcesses(t *testing.T) {
 }
 
 // The verdict names a silent process for which others waited, even if a busy machine keeps other processes from sending
-// heartbeats. If no one waited for a silent process, the verdict names the one that was silent the longest.
+// heartbeats. If no one waited for a silent process, the verdict names the process that was silent the longest.
 func TestTheSilentProcessThatWasWaitedForIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		blames []blame

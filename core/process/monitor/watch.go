@@ -16,8 +16,8 @@ import (
 
 // Process is a process that the monitor watches.
 type Process interface {
-	// Exited returns a channel that is closed when the process has ended. After that, Death says how it ended. phase is
-	// what the run was doing.
+	// Exited returns a channel that is closed when the process has ended. Death says how the process ended; call it only
+	// after Exited is closed. phase is what the run was doing.
 	Exited() <-chan struct{}
 	Death(phase string) error
 	// Watch calls the method Watch of the plugin process.
@@ -37,7 +37,7 @@ type Follower struct {
 // iterationsEvery is the interval between two calls of Follower.Iterations.
 const iterationsEvery = 250 * time.Millisecond
 
-// Watch watches one process until the monitor stops: its death, failures and heartbeats. If follower is not nil, it
+// Watch watches one process until the monitor stops: its death, failures and heartbeats. A follower, if not nil,
 // receives the progress of the process.
 func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 	m.hear(name)
@@ -82,8 +82,8 @@ func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 	})
 }
 
-// failureOf converts the error of a call to a failure. If the call failed because its process ended, the failure names
-// this process.
+// failureOf converts the error of a call to a failure. If the process ended during the call, the failure names the
+// process.
 func failureOf(err error, name string) fault.Failure {
 	s, ok := status.FromError(err)
 	if !ok {

@@ -164,7 +164,7 @@ func (m *Member) linger(ctx context.Context, err error) error {
 
 func (m *Member) timeout() time.Duration { return time.Duration(m.Config.RPCTimeout) * time.Second }
 
-// gpus returns the number of CUDA devices of this host that the command can use. If there are none, only the core
+// gpus returns the number of CUDA devices of this host that the command can use. If there are no devices, only the core
 // reports the reason, for its own host.
 func (m *Member) gpus(ctx context.Context) int {
 	if !m.OnCUDA {

@@ -50,7 +50,7 @@ func IsPart(m Metric) bool {
 type Breakdown struct {
 	// Iterations is the number of iterations, summed over all trainers.
 	Iterations int
-	// WallNS is the total time of all iterations. For each trainer and epoch, it is the time from the start of the first
+	// WallNS is the total time of all iterations. For each trainer and epoch, the time runs from the start of the first
 	// iteration to the end of the last one. WallNS does not include work between epochs, such as an evaluation.
 	WallNS int64
 	// Parts are the measured parts, in order.

@@ -79,8 +79,8 @@ func (d *Device) divide(within, kernels, transfers, copies []span) {
 	d.WaitingNS = d.WallNS - busy
 }
 
-// iterationSpans returns when the iterations of a trainer ran, and their number. For a server, it returns the
-// iterations of all trainers.
+// iterationSpans returns when the iterations of a trainer ran, and their number. For a server, iterationSpans returns
+// the iterations of all trainers.
 func iterationSpans(r *result.Result, p result.Process) (spans []span, iterations int) {
 	for _, t := range r.Processes {
 		if t.Kind != "trainer" || p.Kind == "trainer" && t.Rank != p.Rank {

@@ -15,8 +15,8 @@ type Iteration struct {
 	NS int64
 }
 
-// Iterations returns the iterations of each set of connected trainers in time order. If a run ended early, it omits
-// iterations that not all trainers of the set finished.
+// Iterations returns the iterations of each set of connected trainers in time order. If a run ended early, Iterations
+// omits iterations that not all trainers of the set finished.
 func Iterations(r *result.Result) [][]Iteration {
 	var all [][]Iteration
 	for _, ranks := range Sets(r) {

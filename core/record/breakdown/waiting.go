@@ -116,10 +116,10 @@ func newSet(r *result.Result, ranks []int) *set {
 	return s
 }
 
-// compare finds the last trainer of each iteration and sums the delays. If several are last, it chooses the one with
-// the lowest rank. Connected trainers run the same iterations in the same order, so the index of a measurement is the
-// index of its iteration. If a run ended early, compare omits iterations that not all trainers finished. close counts
-// the iterations in which the clocks are not accurate enough to find the last trainer.
+// compare finds the last trainer of each iteration and sums the delays. If several trainers are last, compare chooses
+// the one with the lowest rank. Connected trainers run the same iterations in the same order, so the index of a
+// measurement is the index of its iteration. If a run ended early, compare omits iterations that not all trainers
+// finished. close counts the iterations in which the clocks are not accurate enough to find the last trainer.
 func (s *set) compare() (all []Last, close int) {
 	for place, exposed := range s.exposed {
 		i := 0

@@ -223,7 +223,7 @@ func (d document) encode(w io.Writer) error {
 }
 
 // level returns the compression level for gzip. level returns the default level if that takes less than half a second.
-// For unusually many measurements it is a faster level. Level 3 compresses numbers better than levels 4 to 8.
+// For unusually many measurements, level returns a faster level. Level 3 compresses numbers better than levels 4 to 8.
 func (d document) level() int {
 	const many = 100_000
 	if r, ok := d.value.(*Result); ok {

@@ -24,8 +24,8 @@ type Score struct {
 	stats.Classes
 }
 
-// evaluations combines the results of the trainers, epoch by epoch. If the run ended early, it contains the epochs that
-// at least one trainer evaluated.
+// evaluations combines the results of the trainers, epoch by epoch. If the run ended early, the result contains the
+// epochs that at least one trainer evaluated.
 func (r *Result) evaluations() []Evaluation {
 	byEpoch := map[int][]Found{}
 	var epochs []int

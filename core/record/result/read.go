@@ -102,9 +102,9 @@ func parseSeries(data []byte) (*Result, error) {
 }
 
 // split removes a list from the JSON object data and calls each for every element of the list. split passes the
-// elements one by one, because the text of an element may be very long. If each returns an error, it also returns the
-// offset in the element. head is data without the elements. head has the same lines as data, so errors found in head,
-// such as a second list with this key, have correct positions.
+// elements one by one, because the text of an element may be very long. An error of each comes with its offset in the
+// element. head is data without the elements. head has the same lines as data, so errors found in head, such as a
+// second list with this key, have correct positions.
 func split(data []byte, key string, each func(i int, element []byte) (at int64, err error)) (head []byte, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	_, err = d.Token() // opening brace

@@ -28,8 +28,8 @@ const (
 // Result is the result of one run. Throughput, losses, evaluation, series and parameters belong to its Pass.
 type Result struct {
 	Schema string `json:"schema"`
-	// Complete is false if the run ended early. In this case Error says why, and the result has only the series of the
-	// processes that survived.
+	// Complete is false if the run ended early. Error then says why, and the result has only the series of the processes
+	// that survived.
 	Complete bool   `json:"complete"`
 	Error    string `json:"error,omitempty"`
 	// Pass is the pass that was measured. Pass is Measured, or WarmUp if the run ended before its measured pass began.
@@ -67,8 +67,8 @@ type Result struct {
 	Plugins []Plugin `json:"plugins,omitempty"`
 
 	Throughput Throughput `json:"throughput"`
-	// StartMS is the time from the start of the core to the first iteration, in ms. If there is a warm-up, this is the
-	// first iteration of the warm-up.
+	// StartMS is the time from the start of the core to the first iteration, in ms. If there is a warm-up, its first
+	// iteration counts.
 	StartMS float64 `json:"start_ms"`
 	// StartBoundMS is the possible error of StartMS because of differences between hosts' clocks. StartBoundMS is 0 on one
 	// host.

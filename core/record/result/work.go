@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Work is what a trainer did in a pass. If the pass was not finished, it is the part that was done.
+// Work is what a trainer did in a pass. If the pass was not finished, Work describes the part that was done.
 type Work struct {
 	WarmUp      bool // the pass is the warm-up, not the measured pass
 	Rank        int

@@ -154,8 +154,8 @@ func each[T any](all iter.Seq[T], number func(T) int64) iter.Seq[int64] {
 	}
 }
 
-// differences yields the difference between each number and the previous one. For the first number, it yields the
-// difference to start.
+// differences yields the difference between each number and the previous one. For the first number, differences yields
+// the difference to start.
 func differences(start int64, numbers iter.Seq[int64]) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		last := start

@@ -67,8 +67,8 @@ func (d *drawing) arrows() (arrows []Arrow) {
 // call pairs a wait of a trainer with the work that a server did for it.
 type call struct{ from, work *item }
 
-// call finds the work that overlaps the wait from. If clocks of hosts differ, it may find none. An asynchronous server
-// may have worked on a bucket several times. In this case call returns the work that began during the wait, unless
+// call finds the work that overlaps the wait from. If clocks of hosts differ, call may find no work. An asynchronous
+// server may have worked on a bucket several times. If so, call returns the work that began during the wait, unless
 // several did.
 func (d *drawing) call(from *item, work []*item) []call {
 	var found []call

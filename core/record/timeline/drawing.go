@@ -179,7 +179,7 @@ func (d *drawing) timeline() *Timeline {
 	return t
 }
 
-// title returns the name of a rank's process. With several hosts it adds the host and the possible error of its
+// title returns the name of a rank's process. With several hosts, title adds the host and the possible error of its
 // timestamps.
 func (d *drawing) title(p result.Process) string {
 	switch ns := d.r.ClockOf(p.Rank).BoundNS; {

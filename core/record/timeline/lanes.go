@@ -41,7 +41,7 @@ func inner(i *item) int {
 }
 
 // pack places each item on a lane. The items must be sorted by start. An item goes on the first lane where it lies
-// within the span of its own bucket. If there is none, it goes on the first free lane.
+// within the span of its own bucket. If there is no such lane, the item goes on the first free lane.
 func pack(items []*item) (lanes []*stack) {
 	for _, i := range items {
 		for _, l := range lanes {

@@ -106,8 +106,8 @@ func (v *flagValue) raw() any {
 // Text is a value from a flag or the environment. The type of the option determines how it is parsed.
 type Text string
 
-// Value parses the text as JSON. If this fails, it returns the text itself. Within lists and objects, numbers may have
-// the forms of package numeral, and truth values may have Python's spelling.
+// Value parses the text as JSON. If the text is not JSON, Value returns the text itself. Within lists and objects,
+// numbers may have the forms of package numeral, and truth values may have Python's spelling.
 func (t Text) Value() any {
 	if text := strings.TrimSpace(string(t)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
 		written, _ := numeral.InJSON(text)

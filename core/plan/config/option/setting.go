@@ -39,7 +39,7 @@ func Setting(label string, given any, typ string) (any, error) {
 }
 
 // plainValue handles a text that is not valid JSON for the type but is valid for package numeral. plainValue returns
-// the value of such a text. For any other text it returns value unchanged.
+// the value of such a text. For any other text, plainValue returns value unchanged.
 func plainValue(text string, value any, typ string) (any, error) {
 	switch typ {
 	case "integer", "number":

@@ -30,7 +30,7 @@ type process struct {
 	rank      uint32
 }
 
-// value has the layout of pmix_value_t that contains a text. If text is nil, it contains true.
+// value has the layout of pmix_value_t that contains a text. If text is nil, the value is true.
 type value struct {
 	kind uint16
 	_    [6]byte

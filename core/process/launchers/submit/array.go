@@ -93,7 +93,7 @@ func (a *Array) call(ctx context.Context, program, stdin string, args ...string)
 	return out.String(), said, err
 }
 
-// or returns the messages as an error. If there are none, it returns err.
+// or returns the messages as an error. If there are no messages, or returns err.
 func (w *words) or(err error) error {
 	if len(w.all) == 0 {
 		return err

@@ -90,7 +90,7 @@ func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	return opts, err
 }
 
-// At returns the path to which the file or folder of a flag must be written. If r is nil, this is path. Otherwise At
+// At returns the path to which the file or folder of a flag must be written. If r is nil, At returns path. Otherwise At
 // returns a path in the folder whose files are sent.
 func (r *Remote) At(flag, path string) (string, error) {
 	if r == nil || path == "" {
@@ -110,8 +110,8 @@ func (r *Remote) At(flag, path string) (string, error) {
 	return ours, os.MkdirAll(r.folder, 0o700)
 }
 
-// End sends the files and the exit status of the task, and returns this status. If sending fails, it passes the reasons
-// to fail and returns failed.
+// End sends the files and the exit status of the task, and returns this status. If sending fails, End passes the
+// reasons to fail and returns failed.
 func (r *Remote) End(ctx context.Context, status, failed int, fail func(error)) int {
 	defer interrupt.Hold(ctx)()
 	r.hangUp()

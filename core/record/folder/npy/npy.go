@@ -148,7 +148,7 @@ func (c crcOf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Next returns the bits of the next element. After an error it returns 0, and Check returns the error.
+// Next returns the bits of the next element. After an error, Next returns 0, and Check returns the error.
 func (c *Reader) Next() uint64 {
 	if c.err != nil {
 		return 0
