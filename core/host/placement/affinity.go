@@ -36,10 +36,10 @@ type Pin struct {
 // is "".
 //
 // Ranks that communicate share a node if possible. Trainers get blocks of the host's cores in rank order, and so do
-// servers. A server is therefore on the node of its first trainer, as Plan does it for hosts. With OnCores, each rank
-// gets the same number of cores: the number that fits on the fullest node. So no trainer is faster because its node has
-// fewer ranks. If a node has fewer cores than trainers and servers, the affinity becomes OnNode. Data is on the node of
-// the first trainer.
+// servers. A server is therefore on the node of its first trainer, as Plan places servers on the hosts of their first
+// trainers. With OnCores, each rank gets the same number of cores: the number that fits on the fullest node. So no
+// trainer is faster because its node has fewer ranks. If a node has fewer cores than trainers and servers, the affinity
+// becomes OnNode. Data is on the node of the first trainer.
 func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pin, note string) {
 	switch {
 	case affinity == Anywhere:

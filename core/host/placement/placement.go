@@ -75,8 +75,8 @@ type Process struct {
 	CUDA   bool // the process computes on a device
 }
 
-// Policy says on which hosts servers run. Trainers always form blocks of equal size over their hosts in rank order, and
-// so do servers.
+// Policy says on which hosts servers run. Trainers always form blocks of nearly equal size over their hosts in rank
+// order, and so do servers.
 type Policy string
 
 // These are the policies.

@@ -23,7 +23,7 @@ var alternatives = [][]string{
 	{"warmup", "warmup_cycles"}, // warmup_cycles is an option of the hybrid benchmark
 }
 
-// takeInstead removes from c those values of lower layers for which this layer gives an alternative.
+// takeInstead resets the values of lower layers for which this layer gives an alternative.
 func (c *Config) takeInstead(l layer, values map[string]any) error {
 	for _, keys := range alternatives {
 		var given []string
@@ -80,8 +80,8 @@ func (c *Config) warmUp() stop.Length {
 	}
 }
 
-// undecided is the end of the origin of epochs if their number depends on the data. The number becomes known when the
-// data has been partitioned.
+// undecided is the end of the origin of epochs if their number depends on the data. The number of epochs becomes known
+// when the data has been partitioned.
 var undecided = fmt.Sprintf(", or more for %d iterations per trainer", LeastIterations)
 
 // Decided returns the values of an experiment after the number of epochs was decided.

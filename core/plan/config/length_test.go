@@ -151,8 +151,8 @@ func TestLengthErrors(t *testing.T) {
 	}
 }
 
-// A trainer's default length does not count as given by the user. The user's length replaces it, and psbench may raise
-// default epochs.
+// A trainer's default length does not count as given by the user. The user's length replaces the default, and psbench
+// may raise default epochs.
 func TestLengthOfATrainersDefaults(t *testing.T) {
 	inFolder(t, map[string]string{
 		"registry.json": `{"trainer_map": {"t": {"plugin": "builtin", "description": "d", "defaults": {"seconds": 4, "warmup": 3}}}}`,

@@ -23,8 +23,8 @@ type Finder struct {
 }
 
 // Devices returns the devices that the driver reports. Devices returns at least one device, or an error that says in a
-// sentence why there is none. For as many devices as there are ranks, the list contains the free memory. To measure
-// this, the driver process creates a context on each of these devices for a moment.
+// sentence why there is none. For as many devices as there are ranks, the list contains the free memory. To measure the
+// free memory, the driver creates a context on each of these devices for a moment.
 func (f *Finder) Devices(ctx context.Context, ranks int) (*devices.List, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -4,7 +4,7 @@ import "github.com/psbench/psbench/sdk"
 
 // File is the content of a registry file. Each map contains the keys of one kind, and which plugin provides them. The
 // fields and their tags are the only list of these maps. The schema and the code that reads, adds and removes entries
-// use them.
+// use these fields and tags.
 type File struct {
 	Schema           string                  `json:"$schema,omitempty" doc:"where the schema of this file is, for editors"`
 	Plugins          map[string]Program      `json:"plugins,omitempty" doc:"executables by the names that the maps use; builtin is psbench itself"`

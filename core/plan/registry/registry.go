@@ -123,7 +123,7 @@ type Item struct {
 	Asynchronous *bool // only for servers
 	Needs        sdk.Service
 	Bounds       []Bound // only for trainers
-	// Defaults are values of options. A trainer or model sets them unless the user gives other values.
+	// Defaults are values of options. A trainer or model sets these defaults unless the user gives other values.
 	Defaults map[string]any
 	// File is the registry file that contains the item.
 	File string

@@ -1,7 +1,7 @@
 // Package agent starts processes of a run on other hosts. An agent runs on each host: it starts, watches and ends the
-// local processes for the core, using core/process/launch. The core connects over TLS 1.3, with a key derived from
-// their shared secret. The core uses one connection for calls. The core also opens a tunnel to the Unix socket of each
-// process, so it calls remote processes like local ones.
+// local processes for the core, using core/process/launch. The core connects over TLS 1.3, with a key derived from the
+// secret that core and agents share. The core uses one connection for calls. The core also opens a tunnel to the Unix
+// socket of each process, so it calls remote processes like local ones.
 //
 // An agent never runs a command line from the network. Instead, the core sends the name of a plugin and the checksums
 // of the plugin's files. The agent starts the plugin of this name from its own registry, if the checksums match. When

@@ -19,7 +19,7 @@ const longestName = 256 // longest name of a process, in bytes
 // These limits apply to callers that have not yet proved the secret and stated their purpose. Only a limited number of
 // such callers may be connected at once. Each of them gets a limited time, which is shorter while others wait. The
 // limits are generous because a busy host has many processes, and the core opens a tunnel to each. If a tunnel were
-// cut, gRPC would count its process as lost.
+// cut, gRPC would count the tunnel's process as lost.
 const (
 	mostStrangers = 64
 	strangerLimit = 10 * time.Second

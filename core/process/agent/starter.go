@@ -34,9 +34,9 @@ type starter struct {
 	elsewhere []*remote // indexed by the layout's hosts; nil for the core's host if that host has processes
 }
 
-// Starter returns a starter for cluster.Options.Open. If the core's host has processes, it is the layout's first host,
-// and hosts are the others; if not, hosts are all hosts of the layout. Processes on the core's host listen on the IP
-// address listen.
+// Starter returns a starter for cluster.Options.Open. If the core's host has processes, the layout's first host is the
+// core's host, and hosts are the other hosts. Otherwise hosts are all hosts of the layout. Processes on the core's host
+// listen on the IP address listen.
 func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout time.Duration,
 	output launch.Output) (cluster.Starter, error) {
 	first := len(layout.Hosts) - len(hosts) // index in the layout of the first host that has an agent

@@ -91,7 +91,7 @@ func clusterOf(o Options, sites map[string]Site, names ...string) (*Cluster, *fa
 	return New(time.Minute, members, o), s, members
 }
 
-// Configure sends each process its name, its place and the facts of its run, and only the part that was requested.
+// Configure sends each process its name, its place, the facts of its run and the requested part, but no other part.
 func TestConfigure(t *testing.T) {
 	sites := map[string]Site{"trainer0": {Directory: "/a"}, "trainer1": {Directory: "/b", Listen: "::1"}}
 	c, s, members := clusterOf(Options{}, sites, "trainer0", "trainer1")

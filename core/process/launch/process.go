@@ -164,8 +164,8 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 	}
 }
 
-// foreignOutput is the beginning of go-plugin's error for output that ended without a handshake, or in which the search
-// for a handshake was given up.
+// foreignOutput is the beginning of go-plugin's error for output without a handshake. The output ended, or psbench gave
+// up the search.
 const foreignOutput = "Unrecognized remote plugin message: "
 
 // anotherVersion is go-plugin's error for a plugin whose contract version the core does not accept.

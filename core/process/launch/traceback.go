@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// traceback parses Python's output line by line. traceback keeps the last exception if nothing was printed afterwards:
-// the exception's message and its frames in the plugin.
+// traceback parses Python's output line by line. If nothing was printed after an exception, traceback keeps the
+// exception's message and its frames in the plugin.
 type traceback struct {
 	what   string // empty if there was no exception
 	frames []string

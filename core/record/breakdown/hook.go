@@ -18,7 +18,7 @@ func IsHook(m Metric) bool { return m.Type == record.HookMetric }
 type Hook struct {
 	ExposedNS  int64 // within the exposed communication, over all trainers
 	BackwardNS int64 // within the backward pass while the hook blocked it, over all trainers
-	// Exposed and Backward are the same times for each iteration, in order of trainers.
+	// Exposed and Backward list these times for each iteration, in order of trainers.
 	Exposed, Backward []int64
 }
 
@@ -49,8 +49,8 @@ func hookOf(r *result.Result) *Hook {
 	return h
 }
 
-// hookNS returns, for each measurement of a trainer's exposed communication, for how long its hook held buckets during
-// this time. hookNS returns nil if the hook records no calls.
+// hookNS returns how long a trainer's hook held buckets during each measurement of the exposed communication. hookNS
+// returns nil if the hook records no calls.
 func (t trainer) hookNS(exposed *result.Series) []int64 {
 	return timeIn(exposed, t.hookSpans(record.HookBlocking, record.HookBeside))
 }

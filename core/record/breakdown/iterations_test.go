@@ -23,7 +23,7 @@ func TestIterations(t *testing.T) {
 }
 
 // If the last iteration of a trainer is missing, its set has one iteration fewer. If a trainer has no iterations, its
-// set has none.
+// set has no iterations.
 func TestIterationsOfARunThatEnded(t *testing.T) {
 	r := &result.Result{Connected: [][]int{{0, 1}}}
 	series(r, 0, 1000, 9, []lane{{forward: 9}, {forward: 20}})

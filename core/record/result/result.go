@@ -100,7 +100,7 @@ type Result struct {
 	Histograms []Histogram `json:"histograms,omitempty"`
 	// Parameters says how training changed each parameter of each trainer. Only runs that ask for it have it.
 	Parameters [][]ParameterSummary `json:"parameters,omitempty"`
-	// ServerParameters is the same for servers that hold parameters or tables, with one list per server.
+	// ServerParameters says how training changed the parameters or tables of each server, with one list per server.
 	ServerParameters [][]ParameterSummary `json:"server_parameters,omitempty"`
 
 	// Works, Found and Scores are the data that Compute needs. Only run folders store them.

@@ -1,5 +1,5 @@
-// Package stats summarizes samples. The order of samples is their order in time, which shows drift. Only Consume
-// changes this order.
+// Package stats summarizes samples. Samples are in time order, so that drift is visible. Only Consume reorders its
+// samples.
 package stats
 
 import (

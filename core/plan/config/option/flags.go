@@ -103,7 +103,7 @@ func (v *flagValue) raw() any {
 	}
 }
 
-// Text is a value from a flag or the environment. The type of the option determines how it is parsed.
+// Text is a value from a flag or the environment. The type of the option determines how a Text is parsed.
 type Text string
 
 // Value parses the text as JSON. If the text is not JSON, Value returns the text itself. Within lists and objects,

@@ -45,7 +45,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Everything that is sent arrives, with any bytes and of any size. Output from before the start is kept apart.
+// All output and files arrive complete, whatever bytes they contain and however large they are. Output from before the
+// start is kept apart.
 func TestAllComes(t *testing.T) {
 	sent := t.TempDir()
 	files := map[string]string{"json/r.json": "{}\n", "out/empty": "",
