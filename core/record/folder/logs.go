@@ -18,8 +18,8 @@ type Log struct {
 // mostLogs limits the number of processes whose logs are read.
 const mostLogs = 256
 
-// Logs returns the last output of each process in a run folder that printed something, at most most bytes each. Logs
-// skips everything in the folder that is not a regular file or cannot be read.
+// Logs returns the last output of each process in a run folder that printed something. Each output is limited to the
+// last most bytes. Logs skips everything in the folder that is not a regular file or cannot be read.
 func Logs(dir string, most int64) []Log {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

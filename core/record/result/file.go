@@ -99,9 +99,9 @@ func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 	return r, nil
 }
 
-// readText reads the text of f, which may have at most most bytes. readText reads a file twice: first to find the size,
-// then to read the text. readText therefore allocates only as much memory as the text needs, and none if the text is
-// too large.
+// readText reads the text of f. The limit of the text is most bytes. readText reads a file twice: first to find the
+// size, then to read the text. readText therefore allocates only as much memory as the text needs, and none if the text
+// is too large.
 func readText(f io.ReadSeeker, most int64) ([]byte, error) {
 	var text bytes.Buffer
 	if begin, err := f.Seek(0, io.SeekCurrent); err == nil { // a pipe cannot seek

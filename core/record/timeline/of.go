@@ -10,10 +10,10 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Of returns the timeline of the iterations from from up to, but not including, to. Of counts the iterations of the
-// first trainer, which runs them together with all trainers that it waits for. For all other trainers and servers, the
-// timeline contains the spans that began in the same time. The timeline does not contain work that was not recorded, or
-// series of types that psbench does not know.
+// Of returns the timeline of a range of iterations. The range begins with from and ends before to. Iterations are
+// counted on the first trainer, which runs them together with all trainers that it waits for. For all other trainers
+// and servers, the timeline contains the spans that began in the same time. The timeline does not contain work that was
+// not recorded, or series of types that psbench does not know.
 func Of(r *result.Result, from, to int64) (*Timeline, error) {
 	lead, count := leading(r)
 	switch {
