@@ -40,8 +40,8 @@ var extensions = []string{
 
 // watch reads the same source repeatedly.
 type watch struct {
-	// program is the name of the built program, or of the script. The built program does not belong to the source, even if
-	// the source embeds it.
+	// program is the name of the built program, or of the script. The built program does not belong to the source, even
+	// if the source embeds it.
 	program  string
 	code     source              // the Go files at the last read
 	embedded map[string][]string // patterns of the files that they embed, by folder

@@ -27,8 +27,8 @@ func (e Exchange) roundTripNS() int64 { return e.ReceivedNS - e.SentNS }
 // Estimate is a straight line that says how far another clock is ahead of this clock. The zero Estimate describes this
 // clock itself.
 type Estimate struct {
-	// When the other clock read AtNS, it was OffsetNS ahead. Since then it has gained Drift ns per ns. A Drift of 1e-6 is
-	// one part in a million.
+	// When the other clock read AtNS, it was OffsetNS ahead. Since then it has gained Drift ns per ns. A Drift of 1e-6
+	// is one part in a million.
 	AtNS     int64   `json:"at_ns"`
 	OffsetNS int64   `json:"offset_ns"`
 	Drift    float64 `json:"drift"`

@@ -10,8 +10,8 @@ import (
 
 // List is what the CUDA driver reports about this machine.
 type List struct {
-	// Driver is the CUDA version that the driver supports. Driver is 1000 times the major version plus 10 times the minor
-	// version, so 12040 is CUDA 12.4.
+	// Driver is the CUDA version that the driver supports. Driver is 1000 times the major version plus 10 times the
+	// minor version, so 12040 is CUDA 12.4.
 	Driver  int      `json:"driver"`
 	Devices []Device `json:"devices"` // at least one, in the order of their ordinals
 	MPS     MPS      `json:"mps"`

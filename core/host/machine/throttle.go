@@ -12,8 +12,8 @@ import (
 // Throttled says for how long this machine was slowed down since it started, or since the cgroup was created. A time
 // that the kernel does not report is 0.
 type Throttled struct {
-	// Quota is how long a CPU limit stopped processes, summed over all cores. Quota is the value of the cgroup of psbench
-	// with the longest time.
+	// Quota is how long a CPU limit stopped processes, summed over all cores. Quota is the value of the cgroup of
+	// psbench with the longest time.
 	Quota time.Duration
 	// Heat is how long a core or its package was too hot. Heat is the value of the core with the longest time.
 	Heat time.Duration

@@ -12,8 +12,8 @@ import (
 var (
 	prefixes = []string{"OMP_", "OPENBLAS_", "MKL_", "CUDA_", "NCCL_", "SLURM_", "PSBENCH_"}
 	names    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT"}
-	// secrets lists words in the names of variables that contain secrets, such as SLURM_JWT. Values of variables with such
-	// names are not recorded.
+	// secrets lists words in the names of variables that contain secrets, such as SLURM_JWT. Values of variables with
+	// such names are not recorded.
 	secrets = []string{"JWT", "TOKEN", "SECRET", "PASSWORD", "KEY"}
 )
 

@@ -69,8 +69,8 @@ func (s *sample) of(pid int) used {
 
 // since returns the difference between two readings of a process.
 func (p *used) since(earlier used) Usage {
-	// The difference may be negative: if a child dies and its parent does not wait for it, the kernel forgets the child's
-	// usage.
+	// The difference may be negative: if a child dies and its parent does not wait for it, the kernel forgets the
+	// child's usage.
 	u := Usage{Name: p.Name, PID: p.PID, CPU: max(0, p.cpu-earlier.cpu)}
 	if p.blind || earlier.blind {
 		return u

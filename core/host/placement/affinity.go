@@ -16,8 +16,8 @@ const (
 	Anywhere Affinity = "none"
 	// OnNode keeps each process on the CPUs of one NUMA node.
 	OnNode Affinity = "numa"
-	// OnCores gives each trainer and server its own cores. All get the same number, and the cores of a process are in one
-	// NUMA node.
+	// OnCores gives each trainer and server its own cores. All get the same number, and the cores of a process are in
+	// one NUMA node.
 	OnCores Affinity = "core"
 )
 

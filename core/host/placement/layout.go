@@ -25,8 +25,8 @@ type Placed struct {
 	// Device is the ordinal of the process's CUDA device among the visible devices of its host. Device is nil if the
 	// process has no device.
 	Device *int `json:"device,omitempty"`
-	// Node is the process's NUMA node, and CPUs are the CPUs on which it may run. Node and CPUs are nil if the process is
-	// not pinned.
+	// Node is the process's NUMA node, and CPUs are the CPUs on which it may run. Node and CPUs are nil if the process
+	// is not pinned.
 	Node *int         `json:"node,omitempty"`
 	CPUs machine.CPUs `json:"cpus,omitempty"`
 }

@@ -83,10 +83,11 @@ type Policy string
 const (
 	// Spread puts servers on all hosts. Each server is on the host of its first trainer.
 	Spread Policy = "spread"
-	// Packed puts servers on as few hosts as possible, beginning with the last. These hosts have a core for each server.
+	// Packed puts servers on as few hosts as possible, beginning with the last. These hosts have a core for each
+	// server.
 	Packed Policy = "packed"
-	// Apart reserves the last hosts for servers. The share of hosts for servers is the share of servers among the ranks,
-	// rounded down, but at least one host.
+	// Apart reserves the last hosts for servers. The share of hosts for servers is the share of servers among the
+	// ranks, rounded down, but at least one host.
 	Apart Policy = "apart"
 )
 

@@ -15,9 +15,9 @@ import (
 
 // CUDAFinder finds the devices and the plugin for CUDA ranks. Outside of tests it is a *cuda.Finder.
 type CUDAFinder interface {
-	// Devices returns at least one device, or an error that says in a sentence why there is none. If CUDA ranks may run on
-	// other hosts, it may return an empty list without an error. ranks is the number of CUDA ranks. The list gives the
-	// free memory of the devices that these ranks use.
+	// Devices returns at least one device, or an error that says in a sentence why there is none. If CUDA ranks may run
+	// on other hosts, it may return an empty list without an error. ranks is the number of CUDA ranks. The list gives
+	// the free memory of the devices that these ranks use.
 	Devices(ctx context.Context, ranks int) (*devices.List, error)
 	// Plugin returns the plugin that runs the CUDA ranks. The plugin must come from the given build.
 	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)

@@ -31,8 +31,8 @@ type Experiment struct {
 	InTrainer map[sdk.Kind]string
 	// CUDA holds the plugin and devices for CUDA ranks. CUDA is nil without CUDA ranks.
 	CUDA *CUDA
-	// Group is the name of the trainers' group if the backend is NCCL but the buckets do not stay on the devices. Group is
-	// "" with another backend.
+	// Group is the name of the trainers' group if the backend is NCCL but the buckets do not stay on the devices. Group
+	// is "" with another backend.
 	Group string
 	// NotNCCL says why the trainers' group cannot use NCCL. NotNCCL is "" if the group can use NCCL.
 	NotNCCL string
@@ -96,8 +96,8 @@ type Part struct {
 	Elementwise bool
 	// Adds means that the part is a server which accepts sums of gradients instead of single gradients.
 	Adds bool
-	// Answers is what the part declares to answer or to leave in a bucket. Answers is the mean if the part averages like a
-	// built-in part. Answers is "" if the part declares nothing.
+	// Answers is what the part declares to answer or to leave in a bucket. Answers is the mean if the part averages
+	// like a built-in part. Answers is "" if the part declares nothing.
 	Answers sdk.Answers
 	// Targets is the kind of targets that a criterion takes.
 	Targets sdk.TargetKind

@@ -25,8 +25,8 @@ func drawFlags(t *rapid.T) []string {
 	systems := []string{"", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid",
 		"--trainer=BatchUpdateTrainer --server=batch_update"}
 	flags := strings.Fields(rapid.SampledFrom(systems).Draw(t, "system"))
-	// Any two options of a group exclude each other. If options were drawn independently, too few command lines would be
-	// valid.
+	// Any two options of a group exclude each other. If options were drawn independently, too few command lines would
+	// be valid.
 	for _, alternatives := range [][]string{
 		{"", "--epochs=1", "--epochs=1000000000", "--iterations=37", "--seconds=0.5", "--seconds=31536000"},
 		{"", "--warmup=full", "--warmup=none", "--warmup=7", "--warmup-cycles=0", "--warmup-cycles=3"},

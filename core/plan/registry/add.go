@@ -26,8 +26,8 @@ type Description struct {
 
 // Addition describes a plugin to add to the user's registry.
 type Addition struct {
-	// Name is the name for the plugin. If Name is "", the name under which the command is already registered is used, or
-	// else the name of the program.
+	// Name is the name for the plugin. If Name is "", the name under which the command is already registered is used,
+	// or else the name of the program.
 	Name string
 	// Command is the program and its arguments. A relative path is relative to the working directory.
 	Command []string

@@ -23,8 +23,8 @@ type Plugin struct {
 	Command []string
 	// SHA256 is the checksum of the program in hex. SHA256 is checked before each start.
 	SHA256 string
-	// Files contains the checksums of the other files that the command runs, by path. The files are the interpreter of a
-	// script, and arguments that are files.
+	// Files contains the checksums of the other files that the command runs, by path. The files are the interpreter of
+	// a script, and arguments that are files.
 	Files map[string]string
 	// Contract is the version of the plugin's contract at the time when the plugin was added.
 	Contract string
@@ -36,8 +36,8 @@ type Plugin struct {
 	Fault error
 	// Includes lists other plugins whose parts the program provides too.
 	Includes []string
-	// Memory limits the memory of each of the plugin's processes, in bytes. 0 means no limit. The user sets it for a run;
-	// registry files cannot set it.
+	// Memory limits the memory of each of the plugin's processes, in bytes. 0 means no limit. The user sets it for a
+	// run; registry files cannot set it.
 	Memory int64
 }
 

@@ -17,8 +17,8 @@ import "time"
 // These are the protocols of connections to an agent. TLS negotiates one of them (RFC 7301).
 const (
 	callsProtocol = "psbench-agent" // the calls of core/process/agent/proto
-	// linkProtocol measures a link (internal/comm/limits). Once TLS has authenticated the peer, the measurement bypasses
-	// TLS.
+	// linkProtocol measures a link (internal/comm/limits). Once TLS has authenticated the peer, the measurement
+	// bypasses TLS.
 	linkProtocol    = "psbench-link"
 	meetingProtocol = "psbench-meeting" // on connections to the core: an agent introduces itself
 	tunnelProtocol  = "psbench-process" // begins with a process name and a newline; the traffic of its socket follows

@@ -18,8 +18,8 @@ import (
 // Meeting is the result of Meet or Join: all tasks of the job have exchanged their addresses.
 type Meeting struct {
 	Identity *identity.Identity
-	// Secret is the secret behind Identity. The core passes it to conducted processes. Secret is nil if there are no such
-	// processes.
+	// Secret is the secret behind Identity. The core passes it to conducted processes. Secret is nil if there are no
+	// such processes.
 	Secret []byte
 	// Listener is an agent's listener. The core, which is rank 0, has none.
 	Listener net.Listener

@@ -24,17 +24,17 @@ type Options struct {
 	// Closed, if set, is called after a successful run, once all parts are closed and before the processes end. The
 	// argument of Closed holds the process IDs. If Closed returns an error, the run fails with it.
 	Closed func(processes []int) error
-	// Hosts are the hosts that may run processes. The core's host comes first, unless Apart is set, which means that the
-	// core's host runs no processes. Empty means the core's host alone.
+	// Hosts are the hosts that may run processes. The core's host comes first, unless Apart is set, which means that
+	// the core's host runs no processes. Empty means the core's host alone.
 	Hosts []placement.Host
 	Apart bool
-	// Layout says where each process runs. The code that plans a run sets Layout. If Layout is nil, all processes run on
-	// the core's host without pinning.
+	// Layout says where each process runs. The code that plans a run sets Layout. If Layout is nil, all processes run
+	// on the core's host without pinning.
 	Layout *placement.Layout
 	// Open creates the Starter for the layout. If Open is nil, all processes run on the core's host.
 	Open func(layout *placement.Layout, timeout time.Duration, output launch.Output) (Starter, error)
-	// Kept means that the result will be stored. The result then also contains facts about the machine that take a while
-	// to measure after the run.
+	// Kept means that the result will be stored. The result then also contains facts about the machine that take a
+	// while to measure after the run.
 	Kept bool
 }
 

@@ -10,8 +10,8 @@ import (
 
 // LinkMeasurer is a Starter for several hosts that can measure the links between these hosts.
 type LinkMeasurer interface {
-	// MeasureLinks measures the link between each pair of hosts for the time during. The processes on the hosts are idle.
-	// Pairs without a common host may be measured in parallel, in the order of Rounds.
+	// MeasureLinks measures the link between each pair of hosts for the time during. The processes on the hosts are
+	// idle. Pairs without a common host may be measured in parallel, in the order of Rounds.
 	MeasureLinks(ctx context.Context, during time.Duration) ([]result.HostLink, error)
 }
 

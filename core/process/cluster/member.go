@@ -20,8 +20,8 @@ type Member struct {
 	Host string
 	// Input means that the process reads the core's standard input. Only processes on the core's host can.
 	Input bool
-	// Env returns environment variables to add to the core's environment. Env is called after the sites of all processes
-	// are known.
+	// Env returns environment variables to add to the core's environment. Env is called after the sites of all
+	// processes are known.
 	Env func() []string
 	// Follower, if set, receives the progress of the process.
 	Follower *monitor.Follower

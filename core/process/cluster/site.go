@@ -21,14 +21,15 @@ type Site struct {
 	// Directory is the folder of the process's Unix sockets, with mode 0700. The folder is removed when the run ends.
 	// Processes on the same host may have different folders.
 	Directory string
-	// Listen is the IP address on which the process accepts links from other hosts. If empty, the user's setting applies.
+	// Listen is the IP address on which the process accepts links from other hosts. If empty, the user's setting
+	// applies.
 	Listen string
 	// Cores is the number of the host's CPUs.
 	Cores int
 	// CPUs are the CPUs on which the process may run. Empty means all CPUs.
 	CPUs machine.CPUs
-	// Clock is the clock that comm.Now reads in the process, or nil for the core's host. All processes on a host share one
-	// Clock. Clock is set at the latest when the process runs.
+	// Clock is the clock that comm.Now reads in the process, or nil for the core's host. All processes on a host share
+	// one Clock. Clock is set at the latest when the process runs.
 	Clock *clocks.Clock
 }
 

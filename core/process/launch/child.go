@@ -163,8 +163,8 @@ func (c *child) hangs(done <-chan struct{}) bool {
 			case it.State == "R" || it.CPU > used:
 				used, last = it.CPU, now
 			case now.Sub(last) >= timeout/2:
-				// Finding the members of the group means reading all processes. If many processes are starting, doing this at every
-				// tick would cost more CPU time than the starts.
+				// Finding the members of the group means reading all processes. If many processes are starting, doing
+				// this at every tick would cost more CPU time than the starts.
 				if cpu, running := active(pid); running || cpu != used {
 					used, last = cpu, now
 				}

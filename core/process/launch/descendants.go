@@ -56,8 +56,8 @@ func killDescendants() {
 		if pid == self || !below(pid) {
 			continue
 		}
-		// Killing a group is atomic, so it works even if the group forks faster than it can be listed. But if a descendant
-		// has joined another group, that group may contain processes of other programs.
+		// Killing a group is atomic, so it works even if the group forks faster than it can be listed. But if a
+		// descendant has joined another group, that group may contain processes of other programs.
 		if s.Group != self && below(s.Group) {
 			_ = unix.Kill(-s.Group, unix.SIGKILL)
 		}

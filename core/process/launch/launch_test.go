@@ -90,7 +90,8 @@ func TestCloseEndsStoppedProcesses(t *testing.T) {
 			if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			// go-plugin would wait 2 s for the answer to its request. go-plugin would wait forever for the request to be sent.
+			// go-plugin would wait 2 s for the answer to its request. go-plugin would wait forever for the request to
+			// be sent.
 			begun := time.Now()
 			if err := l.Close(gently); err != nil {
 				t.Error(err)

@@ -50,8 +50,8 @@ type supervised struct {
 
 // supervise is the main function of the supervisor process. supervise returns the exit status.
 func supervise() int {
-	// The supervisor catches the signals that forkAll unblocks, instead of ignoring them. In a program that the supervisor
-	// starts, a caught signal has its default effect again, but an ignored signal would stay ignored.
+	// The supervisor catches the signals that forkAll unblocks, instead of ignoring them. In a program that the
+	// supervisor starts, a caught signal has its default effect again, but an ignored signal would stay ignored.
 	signal.Notify(make(chan os.Signal, 1), shielded...)
 	core, err := connOf(os.NewFile(supervisorFD, "core"))
 	if err != nil {

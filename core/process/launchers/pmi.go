@@ -26,8 +26,8 @@ func pmi(r *reader) (*Place, string, error) {
 	why := "a process of a launcher that speaks PMI"
 	if _, of := r.text("MPI_LOCALNRANKS"); of {
 		why = "a process of Hydra's mpiexec"
-		// Hydra starts tasks through proxies. A proxy that mpiexec forked has a connection to mpiexec. All other proxies were
-		// started by srun or ssh.
+		// Hydra starts tasks through proxies. A proxy that mpiexec forked has a connection to mpiexec. All other
+		// proxies were started by srun or ssh.
 		if _, forked := r.text("HYDI_CONTROL_FD"); !forked {
 			p.Agents = &Agents{}
 			why += ", started by one of its proxies"

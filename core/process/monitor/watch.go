@@ -16,8 +16,8 @@ import (
 
 // Process is a process that the monitor watches.
 type Process interface {
-	// Exited returns a channel that is closed when the process has ended. Death says how the process ended; call it only
-	// after Exited is closed. phase is what the run was doing.
+	// Exited returns a channel that is closed when the process has ended. Death says how the process ended; call it
+	// only after Exited is closed. phase is what the run was doing.
 	Exited() <-chan struct{}
 	Death(phase string) error
 	// Watch calls the method Watch of the plugin process.

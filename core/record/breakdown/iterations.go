@@ -9,9 +9,9 @@ import (
 // Iteration is one iteration of trainers that wait for each other.
 type Iteration struct {
 	Epoch int64
-	// NS is the time from the end of the previous iteration, or from the start of the epoch, until the slowest trainer is
-	// done. If the trainers run on several hosts, each host measures this time for its own trainers, and NS is the largest
-	// value. So NS never mixes two clocks.
+	// NS is the time from the end of the previous iteration, or from the start of the epoch, until the slowest trainer
+	// is done. If the trainers run on several hosts, each host measures this time for its own trainers, and NS is the
+	// largest value. So NS never mixes two clocks.
 	NS int64
 }
 

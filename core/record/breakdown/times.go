@@ -77,7 +77,8 @@ func (b *Breakdown) Straggler() (s Straggler, ok bool) {
 type Straggler struct {
 	Last
 	// CostNS is the mean delay that the trainer caused per iteration of its set. CostNS is how much earlier the other
-	// trainers would have continued if this trainer had never been last. AllNS is the mean delay caused by all trainers.
+	// trainers would have continued if this trainer had never been last. AllNS is the mean delay caused by all
+	// trainers.
 	CostNS, AllNS int64
 }
 

@@ -16,9 +16,10 @@ type Waiting struct {
 	Last []Last
 	// Sets is the number of sets of trainers that wait for each other.
 	Sets int
-	// Close is the number of iterations, over all sets, in which the last trainer is unknown. The last trainer is unknown
-	// if trainers on two hosts were ready at nearly the same time and their clocks may differ. BoundNS is the possible
-	// error of times between trainers, or 0 on one host. A wait that is not longer than BoundNS counts as no wait.
+	// Close is the number of iterations, over all sets, in which the last trainer is unknown. The last trainer is
+	// unknown if trainers on two hosts were ready at nearly the same time and their clocks may differ. BoundNS is the
+	// possible error of times between trainers, or 0 on one host. A wait that is not longer than BoundNS counts as no
+	// wait.
 	Close   int
 	BoundNS int64
 
@@ -31,8 +32,8 @@ type Last struct {
 	Times int
 	// Iterations is the number of iterations in which the trainer had peers and the last trainer is known.
 	Iterations int
-	// BehindNS is the delay that the trainer caused. BehindNS is the time from when the second to last trainer was ready
-	// until this trainer was, summed over the iterations in which it was last.
+	// BehindNS is the delay that the trainer caused. BehindNS is the time from when the second to last trainer was
+	// ready until this trainer was, summed over the iterations in which it was last.
 	BehindNS int64
 }
 

@@ -177,7 +177,7 @@ func (f *Folder) Fail(reason string) error {
 
 func (f *Folder) mark(reason string) error {
 	text := []byte(oneLine(reason) + "\n")
-	if err := draft.Write(f.in(markName), text); err != nil { // on a full disk, there is still the space of the old mark
+	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has the space of the old mark
 		return f.overwriteMark(text)
 	}
 	return nil

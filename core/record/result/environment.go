@@ -19,8 +19,8 @@ import (
 // Environment describes the machine and the build.
 type Environment struct {
 	Psbench string `json:"psbench"`
-	// Commit is the commit from which psbench was built. Commit is the output of "git describe --always --dirty", or the
-	// revision that the Go tool recorded, or "unknown".
+	// Commit is the commit from which psbench was built. Commit is the output of "git describe --always --dirty", or
+	// the revision that the Go tool recorded, or "unknown".
 	Commit    string `json:"commit"`
 	Go        string `json:"go"`
 	OS        string `json:"os"`

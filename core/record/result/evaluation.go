@@ -6,8 +6,8 @@ type Evaluation struct {
 	// Samples is the number of evaluated samples. Samples is smaller than the number of held-out samples if not all
 	// trainers evaluated the epoch.
 	Samples int64 `json:"samples"`
-	// TrainLoss is the mean loss over the epoch's iterations on all trainers. Each loss is computed before the optimizer
-	// step.
+	// TrainLoss is the mean loss over the epoch's iterations on all trainers. Each loss is computed before the
+	// optimizer step.
 	TrainLoss float64 `json:"train_loss"`
 	// Loss is the mean of the criterion over the samples. In JSON, a loss that is not finite is null.
 	Loss float64 `json:"loss"`
@@ -82,8 +82,8 @@ type Checks struct {
 	Elements int64 `json:"elements"`
 	// Iterations is the number of iterations with at least one slice.
 	Iterations int64 `json:"iterations"`
-	// SpentMS is the time that keeping slices took during the pass, on the rank where it took longest. Share is its share
-	// of the pass.
+	// SpentMS is the time that keeping slices took during the pass, on the rank where it took longest. Share is its
+	// share of the pass.
 	SpentMS float64 `json:"spent_ms"`
 	Share   float64 `json:"share"`
 	// Unchecked lists the parts of the run that could not be recomputed.

@@ -79,8 +79,8 @@ func (r *Result) ApartNS(ranks []int) int64 {
 // Links lists the links that used one transport.
 type Links struct {
 	Transport string `json:"transport"`
-	// Pairs contains the names of the two processes of each link. The two processes are a trainer and its server, or two
-	// members of a group.
+	// Pairs contains the names of the two processes of each link. The two processes are a trainer and its server, or
+	// two members of a group.
 	Pairs [][2]string `json:"pairs"`
 }
 

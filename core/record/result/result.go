@@ -28,8 +28,8 @@ const (
 // Result is the result of one run. Throughput, losses, evaluation, series and parameters belong to its Pass.
 type Result struct {
 	Schema string `json:"schema"`
-	// Complete is false if the run ended early. Error then says why, and the result has only the series of the processes
-	// that survived.
+	// Complete is false if the run ended early. Error then says why, and the result has only the series of the
+	// processes that survived.
 	Complete bool   `json:"complete"`
 	Error    string `json:"error,omitempty"`
 	// Pass is the pass that was measured. Pass is Measured, or WarmUp if the run ended before its measured pass began.
@@ -70,16 +70,16 @@ type Result struct {
 	// StartMS is the time from the start of the core to the first iteration, in ms. If there is a warm-up, its first
 	// iteration counts.
 	StartMS float64 `json:"start_ms"`
-	// StartBoundMS is the possible error of StartMS because of differences between hosts' clocks. StartBoundMS is 0 on one
-	// host.
+	// StartBoundMS is the possible error of StartMS because of differences between hosts' clocks. StartBoundMS is 0 on
+	// one host.
 	StartBoundMS float64 `json:"start_bound_ms,omitempty"`
 	// Losses contains one list per trainer, in iteration order. In JSON, a loss that is not finite is null.
 	Losses [][]float64 `json:"losses"`
 	// NonFinite lists the NaN and infinite values that processes found. Warnings name them too.
 	NonFinite []NonFinite `json:"non_finite,omitempty"`
 	// ArrivalOrder says why losses and parameters depend on the order in which gradients arrived. Runs with the same
-	// configuration then have different results. If ArrivalOrder is empty, psbench expects results that are equal to the
-	// last bit.
+	// configuration then have different results. If ArrivalOrder is empty, psbench expects results that are equal to
+	// the last bit.
 	ArrivalOrder string `json:"arrival_order,omitempty"`
 	// Replicas says whether the trainers ended with equal parameters. Replicas is nil with one trainer, and if the run
 	// ended early.
@@ -195,8 +195,8 @@ type Throughput struct {
 	Samples          int64   `json:"samples"`
 	Seconds          float64 `json:"seconds"`
 	SamplesPerSecond float64 `json:"samples_per_second"`
-	// SecondsBound is the possible error of Seconds because of differences between hosts' clocks. SecondsBound is 0 on one
-	// host.
+	// SecondsBound is the possible error of Seconds because of differences between hosts' clocks. SecondsBound is 0 on
+	// one host.
 	SecondsBound float64 `json:"seconds_bound,omitempty"`
 }
 
@@ -218,8 +218,8 @@ type NonFinite struct {
 	Epoch int64  `json:"epoch"`
 	Batch int64  `json:"batch"`
 	Loss  string `json:"loss,omitempty"`
-	// Parameter and Gradient are the names of the first parameter and gradient with such a value after that iteration. At
-	// the end of the pass, Parameter is the first parameter with such a value.
+	// Parameter and Gradient are the names of the first parameter and gradient with such a value after that iteration.
+	// At the end of the pass, Parameter is the first parameter with such a value.
 	Parameter string `json:"parameter,omitempty"`
 	Gradient  string `json:"gradient,omitempty"`
 }

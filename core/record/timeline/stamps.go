@@ -116,8 +116,8 @@ type item struct {
 	rank    int
 	trainer int // rank of the trainer that called a table, or -1
 	place   Place
-	// calledNS is when the hook called its link for the bucket of a reduction. If the hook did not record this, calledNS
-	// is the start of the span.
+	// calledNS is when the hook called its link for the bucket of a reduction. If the hook did not record this,
+	// calledNS is the start of the span.
 	calledNS int64
 }
 

@@ -9,9 +9,9 @@ type Timeline struct {
 	// Tracks contains the trainers in rank order, followed by the servers in rank order.
 	Tracks []Track
 	// Arrows lead from the push of a bucket to the server's work on the bucket, and from this work to the answer. In an
-	// all-reduce, an arrow leads from the last arrival to the end on each other rank. With tables, an arrow leads from a
-	// lookup or update to the work of each server, and another leads back. The arrival of a single push is not recorded,
-	// so its arrow ends at the earliest possible moment.
+	// all-reduce, an arrow leads from the last arrival to the end on each other rank. With tables, an arrow leads from
+	// a lookup or update to the work of each server, and another leads back. The arrival of a single push is not
+	// recorded, so its arrow ends at the earliest possible moment.
 	Arrows []Arrow
 }
 

@@ -126,7 +126,7 @@ func (s *session) end() {
 	select {
 	case <-s.ended:
 	case <-limit.C:
-		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // also kills the processes that connect through jump hosts
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // also kills processes that connect through jump hosts
 		<-s.ended
 	}
 }

@@ -23,8 +23,8 @@ import (
 
 // Options configures a meeting by ssh.
 type Options struct {
-	// Command is the command to run instead of ssh, from PSBENCH_SSH. Spaces separate its words. If Command is empty, Meet
-	// runs ssh.
+	// Command is the command to run instead of ssh, from PSBENCH_SSH. Spaces separate its words. If Command is empty,
+	// Meet runs ssh.
 	Command string
 	// Program is the path of this psbench binary. Hosts whose line in the list gives no path use it too.
 	Program string

@@ -161,7 +161,7 @@ func (a *Array) lastWords() string {
 }
 
 func (a *Array) logs() []string {
-	all, _ := filepath.Glob(filepath.Join(a.Prints, "slurm-"+a.job+"-*.log")) // the pattern is valid, so there is no error
+	all, _ := filepath.Glob(filepath.Join(a.Prints, "slurm-"+a.job+"-*.log")) // no error, because the pattern is valid
 	return all
 }
 
@@ -172,8 +172,8 @@ func (a *Array) Cancel(ctx context.Context, keep bool) error {
 		return nil
 	}
 	_, said, err := a.call(ctx, "scancel", "", a.job) // fails for a finished job
-	// If an element's node is lost, the element stays in the state COMPLETING until Slurm gives the node up. Cancel does
-	// not wait for this, because the element does nothing any more.
+	// If an element's node is lost, the element stays in the state COMPLETING until Slurm gives the node up. Cancel
+	// does not wait for this, because the element does nothing any more.
 	of := unfinished
 	if ctx.Err() != nil {
 		of += ",COMPLETING"

@@ -24,7 +24,8 @@ type Job struct {
 	Slurm
 	Command []string // program and its arguments
 	Environ []string
-	// Stdout receives the output of the first task. Stderr receives the messages of all tasks. Folder receives the files.
+	// Stdout receives the output of the first task. Stderr receives the messages of all tasks. Folder receives the
+	// files.
 	Stdout, Stderr io.Writer
 	Folder         string
 	// Tell is called with news about the job, for the user.
@@ -69,8 +70,8 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 		received: make(chan struct{}), delivered: delivery.ErrCut}
 	cmd := exec.Command(program, j.srun(j.Command)...) // #nosec G204 -- the user's
 	cmd.Env = j.Environ
-	// srun runs in its own process group, so that the terminal's Ctrl-C reaches only psbench. If psbench dies, srun gets
-	// SIGTERM and the job ends.
+	// srun runs in its own process group, so that the terminal's Ctrl-C reaches only psbench. If psbench dies, srun
+	// gets SIGTERM and the job ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if f.stdin, err = cmd.StdinPipe(); err != nil {
 		return 0, err

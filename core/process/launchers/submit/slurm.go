@@ -11,7 +11,7 @@ import (
 type Slurm struct {
 	Nodes                    int
 	Partition, Account, Time string   // "" means Slurm's default
-	Args                     []string // further arguments of srun or sbatch; they come last, so they override the others
+	Args                     []string // more arguments of srun or sbatch; they come last and override the others
 }
 
 // name is the job name in Slurm.
