@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The sweeps in testdata/planted have known, planted effects. All of them can be run; docs/statistics.md shows the
-// answers. Crashes do not depend on the machine, so this test runs the sweep with planted crashes.
+// The sweeps in testdata/planted have known, planted effects. All of them can be run; docs/statistics.md describes
+// the drift. Crashes do not depend on the machine, so this test runs the sweep with planted crashes.
 func TestPlantedSweeps(t *testing.T) {
 	registry := foreignPlugin(t, "planted")
 	specs, err := filepath.Glob("testdata/planted/*.json")

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// patience is how long a child may take to end once it was interrupted.
+// patience is how long a child process may take to end after an interrupt.
 const patience = 30 * time.Second
 
-// Build builds the program of a folder's source, unless that is a script; what the compiler says goes
-// to w.
+// Build builds the program from the source in dir. Build writes the compiler's output to w. If program is a script,
+// Build does nothing.
 func Build(ctx context.Context, dir, program string, w io.Writer) error {
-	if _, err := os.Stat(dir); err != nil || IsScript(program) { // else the command would seem to be missing
+	if _, err := os.Stat(dir); err != nil || IsScript(program) { // if dir is missing, exec reports go as missing
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, ".") // #nosec G204 -- the user's folder
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, w, w
-	// The compilers that go has started must end, too.
+	// The interrupt must also reach the compilers that go has started.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	return child(cmd)
 }
@@ -30,16 +30,16 @@ func Build(ctx context.Context, dir, program string, w io.Writer) error {
 func Psbench(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe") // #nosec G204 -- psbench itself
 	cmd.Args, cmd.Stdout, cmd.Stderr = args, stdout, stderr
-	// What it has started it ends itself.
+	// psbench itself ends the processes that it has started.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	return child(cmd)
 }
 
-// child runs a command in a process group of its own, so that Ctrl-C of a terminal reaches it
-// once, from here. It is interrupted when its context ends and when this process does, and
-// killed if it takes longer than 30 s to end.
+// child runs a command in its own process group, so that it does not get the terminal's Ctrl-C twice. The command is
+// interrupted when its context or this process ends. If the command takes longer than 30 s to end after the interrupt,
+// it is killed.
 func child(cmd *exec.Cmd) error {
-	// The kernel takes the end of the thread that started a child for the end of its parent.
+	// The kernel sends the signal Pdeathsig when the thread that started the child ends, not when the process does.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGINT}

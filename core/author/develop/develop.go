@@ -1,5 +1,4 @@
-// Package develop takes a turn with a plugin, such as to build and to run it, whenever its source
-// has changed.
+// Package develop repeats a turn, such as building and running a plugin, whenever the plugin's source has changed.
 package develop
 
 import (
@@ -9,26 +8,26 @@ import (
 )
 
 const (
-	// look is how often the source is looked at.
+	// look is the interval at which the source is checked.
 	look = 200 * time.Millisecond
-	// unrest is how long a source that changes all the time is waited for.
+	// unrest limits how long to wait for a source that keeps changing.
 	unrest = 2 * time.Second
 )
 
-// Loop takes turns until the context ends.
+// Loop repeats a turn until its context ends.
 type Loop struct {
-	Dir     string // of the source
-	Program string // the path of what is built of it, there
-	// Turn is ended by its context when the source changes, and then waited for.
+	Dir     string // folder of the source
+	Program string // path of the program that is built in this folder
+	// Turn carries out one turn. When the source changes, Run cancels the turn's context and waits for Turn to return.
 	Turn func(ctx context.Context)
 
-	read func(dir string) (source, error) // a double in tests
+	read func(dir string) (source, error) // replaced in tests
 }
 
-// Run takes a turn at once, and one after each change: an editor may write several files, so a
-// change is over when two looks at the source, 200 ms apart, find the same, after 2 s at the
-// latest. It returns the error of the context, or of reading the source at the start; a later
-// read error counts as a change.
+// Run carries out a turn at once, and another after each change of the source. An editor may write several files. Run
+// therefore waits until two checks of the source, 200 ms apart, give the same result, but at most 2 s. If the source
+// cannot be read at the start, Run returns the error. A later read error counts as a change. When ctx ends, Run returns
+// its cause.
 func (l Loop) Run(ctx context.Context) error {
 	if l.read == nil {
 		l.read = (&watch{program: filepath.Base(l.Program)}).read
@@ -51,7 +50,7 @@ func (l Loop) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// changed waits until the source is another one than seen, and gives that.
+// changed waits until the source differs from seen, and returns the new source.
 func (l Loop) changed(ctx context.Context, seen source) source {
 	for {
 		now, _ := l.read(l.Dir)
@@ -62,7 +61,7 @@ func (l Loop) changed(ctx context.Context, seen source) source {
 	}
 }
 
-// settled waits until the source is the same for a moment, and gives that.
+// settled waits until two checks of the source give the same result, and returns it.
 func (l Loop) settled(ctx context.Context, seen source) source {
 	for late := time.Now().Add(unrest); ; {
 		pause(ctx, look)

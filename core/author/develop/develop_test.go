@@ -26,7 +26,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// What makes the program belongs to the source, and nothing that a build or a run writes.
+// All files from which the program is built belong to the source. Files that a build or a run writes do not.
 func TestSource(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
@@ -80,7 +80,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// Of a script the source is what it may import, and the script itself.
+// The source of a script is the script and all files that it may import.
 func TestSourceInPython(t *testing.T) {
 	dir := t.TempDir()
 	w := watch{program: "median.py"}
@@ -150,7 +150,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// A folder has one developer at a time.
+// Only one process at a time can develop a folder.
 func TestClaim(t *testing.T) {
 	dir := t.TempDir()
 	release, err := Claim(dir)
@@ -172,7 +172,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// What is missing where a folder has been renamed is the folder, not the compiler.
+// If the folder was renamed, the error says that the folder is missing, not the compiler.
 func TestBuildOfAFolderThatIsGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	if err := Build(t.Context(), dir, filepath.Join(dir, "program"), io.Discard); err == nil ||
@@ -181,7 +181,7 @@ func TestBuildOfAFolderThatIsGone(t *testing.T) {
 	}
 }
 
-// Whatever lies where a file is looked for, nobody waits for it.
+// If a pipe is where a file is expected, nothing waits for the pipe.
 func TestPipesInTheSource(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	write(t, dir, "main.go", "x")
@@ -199,11 +199,11 @@ func TestPipesInTheSource(t *testing.T) {
 	}
 }
 
-// A change ends the turn that it finds, and one that goes on for several looks makes one turn.
+// A change of the source ends the current turn. A change that lasts for several checks starts only one turn.
 func TestLoop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	looks := []int64{0, 0, 1, 2, 3, 3, 3, 4, 4} // what the source is when it is looked at
+	looks := []int64{0, 0, 1, 2, 3, 3, 3, 4, 4} // the source at each check
 	var turns []int64
 	var at atomic.Int64
 	err := Loop{
@@ -215,7 +215,7 @@ func TestLoop(t *testing.T) {
 			turns = append(turns, looks[min(int(at.Load()), len(looks))-1])
 			switch len(turns) {
 			case 2:
-				return // one that is over waits for a change all the same
+				return // after a turn that returned, Run still waits for a change
 			case 3:
 				cancel()
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Claim makes this process the only one that develops a folder, until it calls release: two would
-// build one program, and each refuse what the other has built.
+// Claim makes this process the only one that develops a folder, until the caller calls release. Two processes would
+// build the same program, and each would refuse the program that the other has built.
 func Claim(dir string) (release func(), err error) {
 	f, err := os.Open(dir) // #nosec G304 -- the user's
 	if err != nil {
@@ -32,14 +32,15 @@ func Claim(dir string) (release func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// IsScript says whether a program is a script of Python, which is its own source: nothing is built.
+// IsScript reports whether a program is a Python script. A script is its own source, so nothing is built.
 func IsScript(program string) bool { return filepath.Ext(program) == pythonExtension }
 
 const pythonExtension = ".py"
 
-// Program is the path of the program that a folder's source makes, or of the script that it is. Its
-// name is what the folder's registry.json runs, if that runs one program of the folder; else the last
-// element of the module's path, and without a module the one script that can be run, or the name of the folder.
+// Program returns the path of the program that is built from the source in dir, or of the script in dir. If the
+// folder's registry.json runs exactly one program of the folder, it gives the name. If registry.json gives no name, the
+// name is the last element of the module's path. Without a module, the program is the only executable script, or else
+// has the name of the folder.
 func Program(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -66,9 +67,10 @@ func Program(dir string) (string, error) {
 	return filepath.Join(absolute, name), nil
 }
 
-// onlyScript is the one script of Python in a folder that can be run, or nothing.
+// onlyScript returns the path of the only executable Python script in a folder. onlyScript returns "" if there is none
+// or several.
 func onlyScript(dir string) (script string) {
-	entries, _ := os.ReadDir(dir) // what is wrong with the folder who opens it says
+	entries, _ := os.ReadDir(dir) // an error is reported when the folder is opened
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		if info, err := os.Stat(path); err != nil || !IsScript(path) || !info.Mode().IsRegular() ||
@@ -83,8 +85,8 @@ func onlyScript(dir string) (script string) {
 	return script
 }
 
-// registered is the one program of the folder that its registry.json runs, or nothing. What is
-// wrong with that file a run that reads it says.
+// registered returns the only program of the folder that its registry.json runs, or "". If the file is not valid, the
+// run that reads it reports this.
 func registered(dir string) string {
 	var file struct {
 		Plugins map[string]struct {

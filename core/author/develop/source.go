@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/core/host/executable"
 )
 
-// source is what the files of a source are known by.
+// source identifies the state of the source files by their sizes and modification times.
 type source map[string]stamp
 
 type stamp struct {
@@ -24,30 +24,31 @@ type stamp struct {
 
 func (s source) equal(other source) bool { return maps.Equal(s, other) }
 
-// add takes in a regular file; what goes while it is looked at is not there.
+// add adds a regular file. If the file is deleted at the same time, add skips it.
 func (s source) add(path string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		s[path] = stamp{info.ModTime().UnixNano(), info.Size()}
 	}
 }
 
-// extensions are those of files that go build reads, as go/build has them, and of those that say
-// which modules it takes.
+// extensions lists the extensions of files that go build reads, as in package go/build. extensions includes the files
+// that select modules.
 var extensions = []string{
 	".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90",
 	".s", ".S", ".sx", ".swig", ".swigcxx", ".syso", ".mod", ".sum", ".work",
 }
 
-// watch looks at a source again and again.
+// watch reads the same source repeatedly.
 type watch struct {
-	// program is the name of what is built there, which is no source even where it is embedded, or the script.
+	// program is the name of the built program, or of the script. The built program does not belong to the source, even
+	// if the source embeds it.
 	program  string
-	code     source              // the Go files of the last look
-	embedded map[string][]string // the patterns of files that they embed, by folder
+	code     source              // the Go files at the last read
+	embedded map[string][]string // patterns of the files that they embed, by folder
 }
 
-// read looks at the files of a folder that make its program: no tests, nothing hidden but what is
-// embedded, and nothing that a run may write.
+// read reads the state of the files in a folder from which its program is built. read skips tests, hidden files that
+// are not embedded, and files that a run may write.
 func (w *watch) read(dir string) (source, error) {
 	s, code := source{}, source{}
 	root, err := filepath.EvalSymlinks(dir)
@@ -75,7 +76,7 @@ func (w *watch) read(dir string) (source, error) {
 			code[path] = stamp
 		}
 	}
-	if !w.code.equal(code) { // to read the files at each look would disturb what is measured
+	if !w.code.equal(code) { // parsing the files at each read would disturb measurements
 		w.code, w.embedded = code, embeds(code)
 	}
 	for folder, patterns := range w.embedded {
@@ -87,8 +88,8 @@ func (w *watch) read(dir string) (source, error) {
 	return s, nil
 }
 
-// reads says whether a file of that name makes the program: what go build reads, or what a script may
-// import, without tests.
+// reads reports whether a file with this name contributes to the program. A file contributes if go build reads it or,
+// for a script, if the script may import it. Tests do not contribute.
 func (w *watch) reads(name string) bool {
 	if IsScript(w.program) {
 		return IsScript(name) && !strings.HasPrefix(name, "test_") && !strings.HasSuffix(name, "_test.py")
@@ -96,8 +97,8 @@ func (w *watch) reads(name string) bool {
 	return slices.Contains(extensions, filepath.Ext(name)) && !strings.HasSuffix(name, "_test.go")
 }
 
-// walk visits the files below a path, or the file that is there, without those whose names, or
-// those of folders above them, are left out.
+// walk visits all files below root, or root itself if it is a file. walk skips files and folders for whose names out
+// returns true.
 func walk(root string, out func(name string) bool, visit func(path string)) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -118,8 +119,8 @@ func walk(root string, out func(name string) bool, visit func(path string)) erro
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// embeds are the patterns of the comments //go:embed, by folder, whatever a file is built for.
-// What is wrong in a file go build says.
+// embeds returns the patterns of all //go:embed comments, by folder, for all build constraints. If a file is not valid,
+// go build reports this.
 func embeds(code source) map[string][]string {
 	all := build.Default
 	all.UseAllFiles, all.CgoEnabled = true, true
@@ -138,9 +139,9 @@ func embeds(code source) map[string][]string {
 	return found
 }
 
-// embed takes in the files that a pattern names in a folder: of a folder that matches all below it,
-// but hidden ones only with the prefix all: of the pattern. (Those of a name that begins with _,
-// which Go leaves out as well, do no harm.)
+// embed adds the files that a pattern matches in a folder. If the pattern matches a folder, embed adds all files below
+// it. embed skips hidden files unless the pattern has the prefix all:. embed also adds files whose names begin with _.
+// Go would skip these files, but adding them does no harm.
 func (s source) embed(folder, pattern string) {
 	pattern, everything := strings.CutPrefix(pattern, "all:")
 	matches, _ := fs.Glob(os.DirFS(folder), pattern)

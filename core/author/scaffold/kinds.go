@@ -7,32 +7,32 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Kind is what a project can be made for.
+// Kind is a kind of project that can be generated.
 type Kind struct {
-	Name string   // as users give it, which is the folder of its templates, too
-	Kind sdk.Kind // of the part
-	Does string   // what the generated part does, in the words of a listing
+	Name string   // name for users; also the folder of the templates
+	Kind sdk.Kind // kind of the part
+	Does string   // what the generated part does, for listings
 
-	title    string // in a sentence
-	run      string // flags that measure the part of key NAME
-	wrong    string // settings, in JSON, that the part refuses
-	includes bool   // whether the program serves psbench's parts as well
-	inGo     bool   // whether it can be written in Go alone
+	title    string // name in a sentence
+	run      string // flags that measure the part with the key NAME
+	wrong    string // settings in JSON that the part refuses
+	includes bool   // the program also provides psbench's own parts
+	inGo     bool   // can be written only in Go
 }
 
-// Language is what a project is written in.
+// Language is the programming language of a project.
 type Language string
 
-// The languages of projects.
+// These are the languages of projects.
 const (
 	Go     Language = "go"
 	Python Language = "python"
 )
 
-// Languages are those of projects, the usual one first.
+// Languages lists the languages of projects. The most common one comes first.
 var Languages = []Language{Go, Python}
 
-// In says why a project of the kind cannot be in a language.
+// In returns an error if a project of this kind cannot be written in a language.
 func (k Kind) In(language Language) error {
 	if language != Python || !k.inGo {
 		return nil
@@ -50,7 +50,7 @@ func pythonKinds() (names []string) {
 	return names
 }
 
-// Kinds lists what projects are made for, in the order in which they are shown.
+// Kinds lists all kinds of projects in the order in which psbench shows them.
 var Kinds = []Kind{
 	{
 		Name: "server", Kind: sdk.KindServer, title: "server",

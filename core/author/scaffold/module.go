@@ -23,15 +23,15 @@ import (
 // psbench is the path of psbench's module.
 const psbench = "github.com/psbench/psbench"
 
-// Module is the psbench that a project is built with: a clone, or a released version.
+// Module is the psbench with which a project is built: a clone or a released version.
 type Module struct {
-	Clone   string // absolute; or else
+	Clone   string // absolute path; "" for a released version
 	Version string
-	Sum     string // of the version's files, as go.sum has it
+	Sum     string // checksum of the version's files, as in go.sum
 }
 
-// Released is the released version that a program was built of, if it was: then Go's module cache
-// knows its sum, which a build in a clone does not have.
+// Released returns the released version of psbench from which this program was built. Released returns false for a
+// build in a clone, because such a build has no checksum.
 func Released(info *debug.BuildInfo) (Module, bool) {
 	if info == nil || info.Main.Path != psbench || info.Main.Sum == "" {
 		return Module{}, false
@@ -39,7 +39,7 @@ func Released(info *debug.BuildInfo) (Module, bool) {
 	return Module{Version: info.Main.Version, Sum: info.Main.Sum}, true
 }
 
-// CloneAt is the clone in a folder.
+// CloneAt returns the clone of psbench in a folder.
 func CloneAt(dir string) (Module, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func CloneAt(dir string) (Module, error) {
 	return Module{Clone: dir}, err
 }
 
-// CloneAround is the clone that holds a file.
+// CloneAround returns the clone of psbench that contains a file.
 func CloneAround(file string) (m Module, found bool, err error) {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
 		if is, err := isClone(dir); err != nil || is {
@@ -81,8 +81,9 @@ func isClone(dir string) (bool, error) {
 	return false, err
 }
 
-// files are go.mod and go.sum of a module of that path. They have all that psbench requires, of
-// which a plugin needs a part: `go mod tidy` leaves that alone, but asks the network for more.
+// files returns go.mod and go.sum for a module with this path. Both files contain all requirements of psbench, although
+// a plugin needs only some of them. go mod tidy does not remove the others, but it would need the network to add
+// missing ones.
 func (m Module) files(path string) (goMod, goSum []byte, err error) {
 	goMod, goSum = source.GoMod, source.GoSum
 	version := m.Version
@@ -114,15 +115,15 @@ func (m Module) files(path string) (goMod, goSum []byte, err error) {
 	return out.Bytes(), goSum, nil
 }
 
-// sums are the lines of go.sum for psbench itself. The sum of its go.mod alone is what Go's module
-// cache calls h1: that of a list which has one file.
+// sums returns the lines of go.sum for psbench itself. The checksum of its go.mod is the h1 hash of Go's module cache,
+// for a list that contains only this file.
 func sums(goMod []byte, version, sum string) []byte {
 	list := sha256.Sum256(fmt.Appendf(nil, "%x  go.mod\n", sha256.Sum256(goMod)))
 	return fmt.Appendf(nil, "%s %s %s\n%s %s/go.mod h1:%s\n", psbench, version, sum, psbench, version,
 		base64.StdEncoding.EncodeToString(list[:]))
 }
 
-// goLine is the line of a go.mod that says which Go it needs.
+// goLine returns the line of a go.mod with the Go version.
 func goLine(goMod []byte) string {
 	for line := range strings.Lines(string(goMod)) {
 		if strings.HasPrefix(line, "go ") {
@@ -132,8 +133,7 @@ func goLine(goMod []byte) string {
 	return ""
 }
 
-// requirements are the modules, with their versions, that a go.mod has in its blocks of
-// requirements.
+// requirements returns the modules with their versions that the require blocks of a go.mod list.
 func requirements(goMod []byte) []string {
 	var out []string
 	inside := false
@@ -151,7 +151,7 @@ func requirements(goMod []byte) []string {
 	return out
 }
 
-// quotedPath is a path as a go.mod takes it, by the rule of golang.org/x/mod/modfile.AutoQuote.
+// quotedPath returns a path as it must be written in go.mod, by the rule of golang.org/x/mod/modfile.AutoQuote.
 func quotedPath(path string) string {
 	odd := func(r rune) bool { return strings.ContainsRune(" \"'`()[]{},", r) || !unicode.IsPrint(r) }
 	if strings.ContainsFunc(path, odd) || strings.Contains(path, "//") || strings.Contains(path, "/*") ||

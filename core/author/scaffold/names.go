@@ -11,21 +11,22 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// namePattern is narrower than the pattern of keys, since the name is also a folder and a program on
+// namePattern allows fewer names than the pattern of keys. The name is also the name of a folder, and of a program on
 // command lines.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
-// imported are modules that plugins in Python import, also where they are not installed yet.
+// imported lists modules that Python plugins import. The list is needed for modules that are not installed yet.
 var imported = strings.Fields(
 	"cupy google grpc jax numba numpy pandas psbench scipy sklearn tensorflow torch torchvision transformers")
 
-// words are those of Python that can name no module, and None, True and False, which can name no class.
+// words lists the keywords of Python, which cannot be names of modules. words includes none, true and false, because a
+// class cannot be named None, True or False.
 var words = strings.Fields(
 	`and as assert async await break class continue def del elif else except false finally for from global
 	if import in is lambda none nonlocal not or pass raise return true try while with yield`)
 
-// CheckName says what is wrong with the name of a plugin. One in Python is that of a module, which must hide no other:
-// Python looks beside the script first, also for what the script itself imports.
+// CheckName returns an error if a plugin cannot have this name. In Python, the name is the name of a module and must
+// not hide another module. Python searches the script's folder first, also for modules that the script imports.
 func CheckName(ctx context.Context, name string, kind Kind, language Language) error {
 	if !namePattern.MatchString(name) {
 		return fmt.Errorf("the name %s must begin with a letter and be made of at most 100 letters, digits, _ and -: it is a key, a folder and a program",
@@ -52,7 +53,8 @@ func CheckName(ctx context.Context, name string, kind Kind, language Language) e
 	return nil
 }
 
-// isModule asks Python whether name is a module, or its class name a builtin. Without Python it returns false.
+// isModule asks Python whether a module has this name or a builtin has its class name. Without Python, isModule returns
+// false.
 func isModule(ctx context.Context, name string) bool {
 	const asked = "import sys, builtins, importlib.util as u; n, c = sys.argv[1:]\n" +
 		"print(n in getattr(sys, 'stdlib_module_names', ()) or hasattr(builtins, c) or n.endswith('customize') or u.find_spec(n) is not None)"

@@ -1,8 +1,9 @@
-// Package scaffold writes projects of plugins: the smallest sensible part of a kind, with settings, a
-// test, a page that says how to try it, a registry file, and, of one in Go, a go.mod and go.sum that
-// need no network where Go's module cache has psbench's dependencies.
+// Package scaffold generates projects for plugins. A project contains the smallest useful part of a kind, with
+// settings, a test, a page that says how to try it, and a registry file. A Go project also contains a go.mod and a
+// go.sum. With these files, a build needs no network if Go's module cache contains psbench's dependencies.
 //
-// A folder of templates is the project of a kind in a language; all has what is the same in each.
+// A folder of templates contains the files of a project for one kind and language. The folders named all contain the
+// files that all projects share.
 package scaffold
 
 import (
@@ -26,16 +27,16 @@ import (
 //go:embed all:templates
 var templates embed.FS
 
-// Project is a plugin that is to be written.
+// Project is a plugin to generate.
 type Project struct {
 	Kind     Kind
 	Language Language
-	Name     string // of the plugin, its program and its part's key
-	Dir      string // which is made where there is none
-	With     Module // that one in Go is built with
+	Name     string // name of the plugin, its program and the key of its part
+	Dir      string // is created if it does not exist
+	With     Module // psbench with which a Go project is built
 }
 
-// Try is the commands that test, build and measure a project, in its folder.
+// Try returns the commands that test, build and measure the project. The commands must run in the project's folder.
 func (p Project) Try() []string {
 	run := "psbench --registry registry.json " + strings.ReplaceAll(p.Kind.run, "NAME", p.Name)
 	if p.Language == Python {
@@ -44,7 +45,7 @@ func (p Project) Try() []string {
 	return []string{"go test .", "go build -o " + p.Name + " .", run}
 }
 
-// Program is the file that psbench starts.
+// Program returns the name of the file that psbench starts.
 func (p Project) Program() string {
 	if p.Language == Python {
 		return p.Name + ".py"
@@ -52,20 +53,19 @@ func (p Project) Program() string {
 	return p.Name
 }
 
-// module is the path of the project's module, until it is published under another. Not every name
-// would be one: Go has no module example.com/v1 or example.com/con.
+// module returns the path of the project's module, for use until the project is published under another path. The
+// prefix psbench- is needed because Go does not allow every name, such as example.com/v1 or example.com/con.
 func (p Project) module() string { return "example.com/psbench-" + p.Name }
 
-// Write makes the project's files and gives their paths, in order. Nothing is written over: where
-// there is a file already it writes none. Those of a project that cannot be written whole are
-// removed again.
+// Write writes the project's files and returns their paths, in order. Write never overwrites a file: if one of the
+// files exists, it writes none. If writing fails, Write removes the files that it has written.
 func (p Project) Write() (paths []string, err error) {
 	files, err := p.files()
 	if err != nil {
 		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(files))
-	for _, name := range append(names, p.Program()) { // which go build would write over
+	for _, name := range append(names, p.Program()) { // go build would overwrite the program
 		if _, err := os.Lstat(filepath.Join(p.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
 			switch {
 			case errors.Is(err, syscall.ENOTDIR):
@@ -105,7 +105,7 @@ func (p Project) Write() (paths []string, err error) {
 	return paths, nil
 }
 
-// files are the contents of the project's files, by name.
+// files returns the contents of the project's files, by name.
 func (p Project) files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	if p.Language == Go {
@@ -140,11 +140,11 @@ func (p Project) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// fileOf is the file that a template makes.
+// fileOf returns the name of the file that a template generates.
 func (p Project) fileOf(template string) string {
 	switch name := strings.TrimSuffix(template, ".tmpl"); name {
 	case "gitignore":
-		return ".gitignore" // which would count for the templates themselves
+		return ".gitignore" // a template named .gitignore would apply to the templates' folder
 	case "part.py":
 		return p.Program()
 	case "test.py":
@@ -154,7 +154,7 @@ func (p Project) fileOf(template string) string {
 	}
 }
 
-// className is a name as classes of Python have it.
+// className converts a name to the form of Python's class names.
 func className(name string) string {
 	var class strings.Builder
 	for word := range strings.SplitSeq(name, "_") {

@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 )
 
-// clone is this checkout.
+// clone returns the clone that contains this test.
 func clone(t *testing.T) Module {
 	t.Helper()
 	m, err := CloneAt("../../..")
@@ -28,8 +28,8 @@ func clone(t *testing.T) Module {
 	return m
 }
 
-// Every project has the same files, its Go is formatted, its program can be run, and its registry file
-// gives its name to a part of its kind.
+// Every project has the same files. The Go code of a project is formatted, its program is executable, and its registry
+// file gives the name of the project to a part of the right kind.
 func TestProjects(t *testing.T) {
 	want := map[Language][]string{
 		Go:     {".gitignore", "README.md", "go.mod", "go.sum", "main.go", "main_test.go", "registry.json"},
@@ -102,7 +102,7 @@ func testProject(t *testing.T, p Project, want []string) {
 	}
 }
 
-// Where one of the files is there already nothing is written at all.
+// If one of the files already exists, Write writes no files.
 func TestNothingIsWrittenOver(t *testing.T) {
 	for _, name := range []string{"README.md", "registry.json", ".gitignore", "mine"} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What is in Python is a module, which has a class.
+// The name of a Python project must be a valid name for a module, and its class name for a class.
 func TestNamesInPython(t *testing.T) {
 	kind := Kinds[slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == "hook" })]
 	for name, want := range map[string]string{
@@ -170,7 +170,7 @@ func TestNamesInPython(t *testing.T) {
 	}
 }
 
-// go.mod has everything that psbench requires, once, and go.sum its sums.
+// go.mod contains all requirements of psbench once, and go.sum contains their checksums.
 func TestModuleOfAClone(t *testing.T) {
 	m := clone(t)
 	goMod, goSum, err := m.files(Project{Name: "mine"}.module())
@@ -198,7 +198,7 @@ func TestModuleOfAClone(t *testing.T) {
 	}
 }
 
-// Whatever a clone's path has, go.mod names that clone, or the project is refused.
+// Whatever characters the path of a clone contains, go.mod refers to this clone, or the project is refused.
 func TestPathsInModules(t *testing.T) {
 	for path, want := range map[string]string{
 		"/a/b-c_d.e": "/a/b-c_d.e",
@@ -228,7 +228,7 @@ func TestPathsInModules(t *testing.T) {
 	}
 }
 
-// The sum of a released go.mod is that which Go's tools have for the same text.
+// The checksum of a released go.mod equals the checksum that Go's tools compute for the same text.
 func TestModuleOfAReleasedVersion(t *testing.T) {
 	info := &debug.BuildInfo{Main: debug.Module{Path: psbench, Version: "v1.2.3", Sum: "h1:abc="}}
 	m, is := Released(info)
@@ -250,7 +250,7 @@ func TestModuleOfAReleasedVersion(t *testing.T) {
 		!bytes.HasSuffix(goSum, source.GoSum) {
 		t.Errorf("go.sum begins with %.200s", goSum)
 	}
-	// github.com/pkg/errors v0.9.1 has no go.mod; Go makes one of its module line.
+	// github.com/pkg/errors v0.9.1 has no go.mod. Go generates one that contains only the module line.
 	if got := string(sums([]byte("module github.com/pkg/errors\n"), "v0.9.1", "")); !strings.HasSuffix(got,
 		"/go.mod h1:bwawxfHBFNV+L2hUp1rHADufV3IMtnDRdf1r5NINEl0=\n") {
 		t.Errorf("the sum of a go.mod is %s", got)
@@ -295,7 +295,7 @@ func TestClones(t *testing.T) {
 	}
 }
 
-// What a registry file says in JSON must be that, whatever the words.
+// Descriptions may contain any words. In a registry file, descriptions must be valid JSON.
 func TestDescriptionsFitIntoJSON(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(kind.Name, func(t *testing.T) {

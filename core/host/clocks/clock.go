@@ -8,30 +8,31 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// Ask returns the reading of another host's comm.Now.
+// Ask returns the current reading of comm.Now on another host.
 type Ask func(ctx context.Context) (remoteNS int64, err error)
 
-// Clock estimates the clock of another host, which all processes of that host share. A nil *Clock stands for the
+// Clock estimates the clock of another host. All processes of that host share this clock. A nil *Clock stands for the
 // clock of the core's host.
 type Clock struct {
 	ask Ask
 
 	mu        sync.Mutex
-	exchanges []Exchange // nil for a known clock
-	settled   *Estimate  // set once the estimate no longer changes
+	exchanges []Exchange // nil for a Clock that Known returned
+	settled   *Estimate  // final estimate; nil until Settle is called
 }
 
-// New returns a Clock that takes its readings by calling ask. Nothing is known about it before the first Read.
+// New returns a Clock that takes its readings by calling ask. Before the first Read, nothing is known about the other
+// clock.
 func New(ask Ask) *Clock { return &Clock{ask: ask} }
 
-// Known returns a Clock with a fixed estimate; it takes no readings.
+// Known returns a Clock with a fixed estimate. Known takes no readings.
 func Known(e Estimate) *Clock { return &Clock{settled: &e} }
 
-// questions are asked in a row; the one with the shortest round trip says most.
+// questions is how many questions Read asks in a row. The answer with the shortest round trip is the most accurate.
 const questions = 8
 
-// Read asks the clock several times in a row and keeps the best answer; a settled clock is not asked. If no
-// question is answered, Read returns the error of one of them.
+// Read asks the other clock several times in a row and keeps the best answer. If the clock is settled, Read does
+// nothing. If no question is answered, Read returns one of the errors.
 func (c *Clock) Read(ctx context.Context) error {
 	if c.isSettled() {
 		return nil
@@ -44,7 +45,7 @@ func (c *Clock) Read(ctx context.Context) error {
 		e.RemoteNS, e.ReceivedNS = remote, comm.Now()
 		if err != nil {
 			if failed = err; i == 0 || ctx.Err() != nil {
-				break // the other host is gone
+				break // the other host is unreachable
 			}
 			continue
 		}
@@ -67,7 +68,7 @@ func (c *Clock) isSettled() bool {
 	return c.settled != nil
 }
 
-// Estimate returns the current estimate. Its bound holds for every moment since the first Read.
+// Estimate returns the current estimate. The bound of the estimate holds for every moment since the first Read.
 func (c *Clock) Estimate() Estimate {
 	if c == nil {
 		return Estimate{}
@@ -80,8 +81,8 @@ func (c *Clock) Estimate() Estimate {
 	return estimate(c.exchanges, comm.Now())
 }
 
-// Settle freezes the current estimate. All stamps of a host are then moved to the core's clock by the same line, so
-// their differences stay as they were.
+// Settle freezes the current estimate. All timestamps of the host are then converted to the core's clock by the same
+// straight line, so their differences stay the same.
 func (c *Clock) Settle() {
 	e := c.Estimate()
 	c.mu.Lock()
@@ -91,12 +92,12 @@ func (c *Clock) Settle() {
 	}
 }
 
-// every is the interval between readings during a run. In between, the bound grows by half an interval times the
-// possible drift: 50 µs.
+// every is the interval between readings during a run. Between two readings, the bound grows by half an interval times
+// the possible drift, which is 50 µs.
 const every = time.Second
 
-// Watch reads clocks until stop is called; stop waits until the reading has ended. A clock that does not answer is
-// read again at the next interval, and its bound grows until then.
+// Watch reads clocks periodically until stop is called. stop waits until the reading has ended. If a clock does not
+// answer, Watch reads it again after the next interval. Until then the bound of its estimate grows.
 func Watch(ctx context.Context, clocks []*Clock) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup

@@ -1,4 +1,4 @@
-// Package clocks estimates the offset and drift of another host's clock against the core's clock, and bounds the
+// Package clocks estimates the offset and drift of another host's clock relative to the core's clock, and bounds the
 // error.
 package clocks
 
@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Exchange is one question to the other clock and its answer.
+// Exchange is one question to the other clock, with its answer.
 type Exchange struct {
 	SentNS     int64 // before the question, on this clock
-	RemoteNS   int64 // what the other one read meanwhile
+	RemoteNS   int64 // the answer: a reading of the other clock
 	ReceivedNS int64 // after the answer, on this clock
 }
 
-// bounds returns the least and the most by which the other clock was ahead when it read RemoteNS. The reading
-// happened at an unknown moment between question and answer.
+// bounds returns the smallest and the largest time by which the other clock may have been ahead at its reading. The
+// other clock was read at an unknown moment between question and answer.
 func (e Exchange) bounds() (least, most float64) {
 	return float64(e.RemoteNS - e.ReceivedNS), float64(e.RemoteNS - e.SentNS)
 }
 
-// roundTripNS is the duration of the exchange.
+// roundTripNS returns the duration of the exchange.
 func (e Exchange) roundTripNS() int64 { return e.ReceivedNS - e.SentNS }
 
-// Estimate is a straight line for how far another clock is ahead of this one. The zero Estimate describes this
+// Estimate is a straight line that says how far another clock is ahead of this clock. The zero Estimate describes this
 // clock itself.
 type Estimate struct {
-	// AtNS is the time on the other clock at which it was OffsetNS ahead. It gains Drift ns for each ns that
-	// passes: 1e-6 is one part in a million.
+	// When the other clock read AtNS, it was OffsetNS ahead. Since then it has gained Drift ns per ns. A Drift of 1e-6
+	// is one part in a million.
 	AtNS     int64   `json:"at_ns"`
 	OffsetNS int64   `json:"offset_ns"`
 	Drift    float64 `json:"drift"`
@@ -41,25 +41,26 @@ func (e Estimate) Ahead(ns int64) int64 {
 	return e.OffsetNS + int64(math.Round(e.Drift*float64(ns-e.AtNS)))
 }
 
-// Here returns the reading of this clock when the other one reads ns; the error is at most BoundNS.
+// Here returns the reading of this clock when the other clock reads ns. The error is at most BoundNS.
 func (e Estimate) Here(ns int64) int64 { return ns - e.Ahead(ns) }
 
 // Of returns the estimate of a clock that is ahead by a constant time.
 func Of(ahead time.Duration) Estimate { return Estimate{OffsetNS: int64(ahead)} }
 
-// steadiest is the drift that every clock may have: about 50 parts in a million for the crystal of each host.
+// steadiest is the drift that is assumed to be possible for every clock. The crystal of each of the two hosts may drift
+// by about 50 parts in a million.
 const steadiest = 100e-6
 
-// estimate fits a line to exchanges and bounds its error from the end of the first exchange until endNS on this
-// clock.
+// estimate fits a line to exchanges. estimate bounds the error of the line from the end of the first exchange until
+// endNS on this clock.
 //
-// Each exchange bounds the offset at one moment. Since drift is limited, it also bounds the offset at every other
-// moment, more loosely with distance. All exchanges together leave a corridor. The line goes through the middles of
-// the corridor's ends, and its bound is the largest distance between corridor and line. The offset itself need not
-// be a line: while a clock warms up or is disciplined, it still stays in the corridor. If an exchange lies outside
-// the corridor of the others, the clock drifts more than assumed, and estimate tries again with twice the drift.
-// The method is Marzullo's intersection of intervals with drift as in Cristian's algorithm. It costs n log n for n
-// exchanges.
+// Each exchange bounds the offset at one moment. Because drift is limited, the exchange also bounds the offset at all
+// other moments, and this bound widens with the distance in time. The intersection of all bounds is a corridor. The
+// line goes through the middles of the corridor's ends. The error bound of the line is the largest distance between
+// corridor and line. The offset itself need not be a straight line: while a clock warms up or is disciplined, its
+// offset still stays in the corridor. If an exchange lies outside the corridor of the others, the clock drifts more
+// than assumed, and estimate tries again with twice the drift. The method is Marzullo's intersection of intervals, with
+// drift as in Cristian's algorithm. estimate takes O(n log n) time for n exchanges.
 func estimate(exchanges []Exchange, endNS int64) Estimate {
 	if len(exchanges) == 0 {
 		return Estimate{BoundNS: math.MaxInt64}
@@ -75,13 +76,13 @@ func estimate(exchanges []Exchange, endNS int64) Estimate {
 	if span := last.atNS - first.atNS; span > 0 {
 		e.Drift = (last.middle() - first.middle()) / float64(span)
 	}
-	since := float64(max(0, endNS-all[len(all)-1].SentNS)) // the reading was at SentNS or later
-	// 2 ns for rounding, here and in Ahead.
+	since := float64(max(0, endNS-all[len(all)-1].SentNS)) // the clock was read at SentNS or later
+	// The 2 ns allow for rounding, here and in Ahead.
 	e.BoundNS = int64(math.Ceil(max(c.widest(e, drift), last.off(e)+since*(drift+math.Abs(e.Drift))))) + 2
 	return e
 }
 
-// gate is a moment on the other clock with the possible range of its lead.
+// gate is a moment on the other clock, with the range by which that clock may be ahead.
 type gate struct {
 	atNS        int64
 	least, most float64
@@ -95,10 +96,11 @@ func (g gate) off(e Estimate) float64 {
 	return max(g.most-line, line-g.least)
 }
 
-// corridor holds the range that all exchanges together leave, at the moment of each exchange.
+// corridor holds, at the moment of each exchange, the range that all exchanges together allow.
 type corridor []gate
 
-// newCorridor returns the corridor of exchanges in time order under a limit on drift, or false if it is empty.
+// newCorridor returns the corridor of exchanges, which must be in time order. drift is the largest possible drift.
+// newCorridor returns false if the corridor is empty.
 func newCorridor(exchanges []Exchange, drift float64) (corridor, bool) {
 	c := make(corridor, len(exchanges))
 	for i, e := range exchanges {
@@ -114,21 +116,21 @@ func newCorridor(exchanges []Exchange, drift float64) (corridor, bool) {
 	return c, !slices.ContainsFunc(c, func(g gate) bool { return g.least > g.most })
 }
 
-// narrow intersects the gate with the range that another gate implies here.
+// narrow intersects the range of g with the range that another gate allows at this moment.
 func (g *gate) narrow(other gate, drift float64) {
 	change := drift * math.Abs(float64(g.atNS-other.atNS))
 	g.least, g.most = max(g.least, other.least-change), min(g.most, other.most+change)
 }
 
-// widest returns the largest distance between the corridor and the line. The sides bulge between two gates: each
-// side leaves both gates at the steepest possible drift until the two meet.
+// widest returns the largest distance between the corridor and the line. Between two gates, the sides of the corridor
+// bulge. Each side leaves both gates with the largest possible drift, until the two lines meet.
 func (c corridor) widest(e Estimate, drift float64) float64 {
 	widest := c[0].off(e)
 	for i := 1; i < len(c); i++ {
 		a, b := c[i-1], c[i]
 		span := float64(b.atNS - a.atNS)
-		bulge := func(left, right, sign float64) float64 { // of one side, from its values at both gates
-			meet := min(max((span+sign*(right-left)/drift)/2, 0), span) // after a
+		bulge := func(left, right, sign float64) float64 { // bulge of one side, from its values at both gates
+			meet := min(max((span+sign*(right-left)/drift)/2, 0), span) // meeting point, in ns after gate a
 			line := float64(e.OffsetNS) + e.Drift*(float64(a.atNS-e.AtNS)+meet)
 			return sign*(left-line) + drift*meet
 		}

@@ -11,26 +11,27 @@ import (
 	"pgregory.net/rapid"
 )
 
-// simulated is a clock whose offset is a line plus a wander: a triangle that rises and falls as steeply as allowed.
+// simulated is a clock whose offset is the sum of a line and a triangle wave. The triangle rises and falls as fast as
+// the drift allows.
 type simulated struct {
 	offset, drift float64
-	wander        float64 // how steeply
-	period        float64 // of the triangle, in ns
+	wander        float64 // slope of the triangle
+	period        float64 // period of the triangle, in ns
 }
 
-// at returns how far it is ahead when this clock reads ns.
+// at returns how far the simulated clock is ahead when this clock reads ns.
 func (s simulated) at(ns float64) float64 {
 	x := math.Mod(ns, s.period)
 	return s.offset + s.drift*ns + s.wander*min(x, s.period-x)
 }
 
-// The truth stays within the bound from the end of the first exchange on, for all delays, as long as the clocks
-// drift by no more than allowed.
+// From the end of the first exchange on, the true offset stays within the bound. The bound holds for all delays if the
+// clocks do not drift more than assumed.
 func TestTruthIsWithinTheBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		real := func(name string, least, most float64) float64 { return rapid.Float64Range(least, most).Draw(t, name) }
 		share := real("share of wander", 0, 1)
-		sum := real("drift", -0.98, 0.98) * steadiest // of what this clock may see; the other one sees a little more
+		sum := real("drift", -0.98, 0.98) * steadiest // drift on this clock; the other clock sees slightly more
 		s := simulated{offset: real("offset", -1e12, 1e12), drift: sum * (1 - share), wander: math.Abs(sum) * share,
 			period: real("period", 1e8, 1e11)}
 		now := real("start", 0, 1e13)
@@ -56,14 +57,14 @@ func TestTruthIsWithinTheBound(t *testing.T) {
 	})
 }
 
-// The bound is about half of the best round trip, plus what drift can do in a pause.
+// The bound is about half of the shortest round trip, plus the possible drift during a pause.
 func TestBoundIsTight(t *testing.T) {
 	var exchanges []Exchange
 	for i := range int64(10) {
 		at := i * int64(time.Second)
 		trip := int64(200_000)
 		if i%3 == 1 {
-			trip = 20_000_000 // of a busy moment
+			trip = 20_000_000 // round trip at a busy moment
 		}
 		exchanges = append(exchanges,
 			Exchange{SentNS: at, RemoteNS: at + trip/2 + 5_000_000_000 + i*10_000, ReceivedNS: at + trip})
@@ -83,13 +84,13 @@ func TestBoundIsTight(t *testing.T) {
 	}
 }
 
-// Between two exchanges the clock may go astray by as much as it may drift, there and back.
+// Between two exchanges, the offset may change as fast as the drift allows and change back.
 func TestBoundBetweenExchanges(t *testing.T) {
 	for _, sign := range []float64{1, -1} {
 		t.Run(fmt.Sprint(sign), func(t *testing.T) {
 			s := simulated{offset: 1e9, wander: sign * steadiest * 0.999, period: 2e9}
 			var exchanges []Exchange
-			for _, at := range []float64{0, 2e9, 4e9} { // where the triangle has its foot
+			for _, at := range []float64{0, 2e9, 4e9} { // minima of the triangle
 				exchanges = append(exchanges,
 					Exchange{SentNS: int64(at) - 50, RemoteNS: int64(at + s.at(at)), ReceivedNS: int64(at) + 50})
 			}
@@ -103,7 +104,7 @@ func TestBoundBetweenExchanges(t *testing.T) {
 	}
 }
 
-// A clock that drifts more than assumed is detected, and its bound is wider.
+// If a clock drifts more than assumed, this is detected, and the bound becomes wider.
 func TestAClockThatIsSlewed(t *testing.T) {
 	exchange := func(at, ahead int64) Exchange {
 		return Exchange{SentNS: at, RemoteNS: at + 50 + ahead, ReceivedNS: at + 100}
@@ -127,7 +128,7 @@ func TestNothingIsKnown(t *testing.T) {
 	}
 }
 
-// A clock is read until it is settled, and a failed answer does no harm if others succeed.
+// A clock is read until it is settled. A failed question does no harm if other questions succeed.
 func TestReadAndSettle(t *testing.T) {
 	asked := 0
 	c := New(func(context.Context) (int64, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// asOther makes the test binary answer each line of input with the reading of its clock.
+// asOther makes the test binary answer each line of input with a reading of its clock.
 const asOther = "PSBENCH_TEST_CLOCK_OF_ANOTHER"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// other starts a process in a time namespace whose clock is ahead of this one. Each answer is delayed by lag.
+// other starts a process in a time namespace whose clock is ahead of this clock. lag delays each answer.
 func other(t *testing.T, ahead time.Duration, lag func()) Ask {
 	t.Helper()
 	// #nosec G204 -- the test itself
@@ -65,20 +65,20 @@ func other(t *testing.T, ahead time.Duration, lag func()) Ask {
 		}
 		return strconv.ParseInt(answers.Text(), 10, 64)
 	}
-	if _, err := ask(t.Context()); err != nil { // it runs
+	if _, err := ask(t.Context()); err != nil { // fails if the process does not run
 		_ = cmd.Wait()
 		t.Skipf("there is no time namespace: %v: %s", err, &complaint)
 	}
 	return ask
 }
 
-// The estimate of another namespace's clock stays within its bound, before and after it is settled. The true offset
-// is what the kernel was told to add.
+// The estimate of a clock in another time namespace stays within its bound, before and after it is settled. The true
+// offset is the offset that was set in the kernel.
 func TestClockOfAnotherNamespace(t *testing.T) {
 	for _, ahead := range []time.Duration{time.Hour, 7 * time.Second} {
 		t.Run(fmt.Sprint(ahead), func(t *testing.T) {
 			late := 0
-			ask := other(t, ahead, func() { // one way is much longer than the other
+			ask := other(t, ahead, func() { // makes the answer take much longer than the question
 				if late++; late%5 == 0 {
 					time.Sleep(3 * time.Millisecond)
 				}
@@ -92,7 +92,7 @@ func TestClockOfAnotherNamespace(t *testing.T) {
 			}
 			c.Settle()
 			e := c.Estimate()
-			now := comm.Now() // which another namespace reads as this, to the ns
+			now := comm.Now() // the other namespace reads exactly this plus ahead
 			off := e.Here(now+int64(ahead)) - now
 			t.Logf("%v ahead: found %d ns, drift %g, bound %d ns, off by %d ns", ahead, e.OffsetNS, e.Drift, e.BoundNS,
 				off)
@@ -103,7 +103,7 @@ func TestClockOfAnotherNamespace(t *testing.T) {
 	}
 }
 
-// While Watch reads a clock its bound stays small.
+// While Watch reads a clock, the bound of its estimate stays small.
 func TestWatch(t *testing.T) {
 	asked := make(chan struct{}, 2*questions)
 	c := New(func(context.Context) (int64, error) {

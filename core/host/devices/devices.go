@@ -1,5 +1,5 @@
 // Package devices lists the GPUs of this machine as the CUDA driver reports them. A child process asks the driver,
-// because the driver may crash or hang, and psbench must survive that.
+// because the driver may crash or hang, and psbench must survive this.
 package devices
 
 import (
@@ -8,67 +8,68 @@ import (
 	"strings"
 )
 
-// List is the CUDA driver's report on this machine.
+// List is what the CUDA driver reports about this machine.
 type List struct {
-	// Driver is the CUDA version that the driver supports: 1000 times the major version plus 10 times the minor
-	// one. 12040 is 12.4.
+	// Driver is the CUDA version that the driver supports. Driver is 1000 times the major version plus 10 times the
+	// minor version, so 12040 is CUDA 12.4.
 	Driver  int      `json:"driver"`
 	Devices []Device `json:"devices"` // at least one, in the order of their ordinals
 	MPS     MPS      `json:"mps"`
-	// Visible is CUDA_VISIBLE_DEVICES, with which the driver hides and renumbers devices; nil if the variable is
-	// not set.
+	// Visible is the value of CUDA_VISIBLE_DEVICES, or nil if it is not set. The driver applies this variable, hides
+	// devices and renumbers the others.
 	Visible *string `json:"visible,omitempty"`
 }
 
 // Device is a GPU.
 type Device struct {
-	Ordinal   int    `json:"ordinal"` // among the visible ones
+	Ordinal   int    `json:"ordinal"` // number among the visible devices
 	Name      string `json:"name"`
 	MemoryMiB int64  `json:"memory_mib"`
-	// FreeBytes is the free memory when the driver was asked; 0 if it was not asked or did not say.
+	// FreeBytes is the free memory at the time when the driver was asked. FreeBytes is 0 if the driver was not asked or
+	// did not answer.
 	FreeBytes int64 `json:"free_bytes,omitempty"`
-	// Capability is the compute capability, as in 9.0.
+	// Capability is the compute capability, such as 9.0.
 	Capability string `json:"compute_capability"`
-	UUID       string `json:"uuid"`         // as nvidia-smi writes it, GPU-...; "" where the driver does not tell
-	Mode       Mode   `json:"compute_mode"` // how many processes may use it
-	Peers      []int  `json:"peers"`        // ordinals of the devices whose memory it can access
+	UUID       string `json:"uuid"`         // GPU-..., as nvidia-smi writes it; "" if the driver does not report it
+	Mode       Mode   `json:"compute_mode"` // how many processes may use the device
+	Peers      []int  `json:"peers"`        // ordinals of the devices whose memory this device can access
 }
 
 // Mode says how many processes may compute on a device at once.
 type Mode string
 
-// The compute modes of the driver.
+// These are the compute modes of the driver.
 const (
 	Shared     Mode = "default"
-	Exclusive  Mode = "exclusive"  // one process
-	Prohibited Mode = "prohibited" // none
+	Exclusive  Mode = "exclusive"  // one process at a time
+	Prohibited Mode = "prohibited" // no process at all
 )
 
-// MPS is the Multi-Process Service. With it, kernels of several processes run on a device at once; without it they
-// take turns.
+// MPS is NVIDIA's Multi-Process Service. With MPS, kernels of several processes run on a device at once. Without MPS,
+// processes take turns.
 type MPS struct {
 	Used bool `json:"used"`
-	// Known says how psbench found this out.
+	// Known says how psbench found out whether MPS is used.
 	Known string `json:"known"`
 }
 
-// LeastDriver is the oldest driver, in the format of List.Driver, that has all calls of psbench: the calls for IPC
-// and graphs came with CUDA 11.0. leastCapability is the minimum for the kernels.
+// LeastDriver is the oldest driver that has all calls that psbench needs, in the format of List.Driver. The calls for
+// IPC and graphs came with CUDA 11.0. leastCapability is the minimum compute capability for the kernels.
 const (
 	LeastDriver     = 11000
 	leastCapability = 7
 )
 
-// Version formats a CUDA version: 12040 becomes 12.4.
+// Version formats a CUDA version, so 12040 becomes 12.4.
 func Version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
-// ID is the name of a device in messages, such as cuda:0. Its engine uses the same name.
+// ID returns the name of a device for messages, such as cuda:0. The device's engine uses the same name.
 func (d Device) ID() string { return fmt.Sprintf("cuda:%d", d.Ordinal) }
 
-// title names a device in a sentence.
+// title returns the ID and the name of a device for messages.
 func (d Device) title() string { return fmt.Sprintf("%s (%s)", d.ID(), d.Name) }
 
-// Check returns an error that explains why this many CUDA ranks cannot run here.
+// Check returns an error if this many CUDA ranks cannot run here. The error explains why.
 func (l *List) Check(ranks int) error {
 	if l.Driver < LeastDriver {
 		return fmt.Errorf("the driver serves CUDA %s, but psbench needs %s or newer: update the driver",
@@ -93,8 +94,8 @@ func (l *List) Check(ranks int) error {
 	return nil
 }
 
-// CheckMemory returns an error if the ranks that share a device need more memory than is free. bytes is the minimum
-// for all of them together.
+// CheckMemory returns an error if the ranks that share a device need more memory than is free. bytes is the least
+// memory that all of them together need.
 func (d Device) CheckMemory(ranks []string, bytes int64) error {
 	if d.FreeBytes == 0 || bytes <= d.FreeBytes {
 		return nil
@@ -103,7 +104,7 @@ func (d Device) CheckMemory(ranks []string, bytes int64) error {
 		d.title(), strings.Join(ranks, ", "), bytes, d.FreeBytes)
 }
 
-// name is the name that nvidia-smi accepts; its numbers differ from the driver's.
+// name returns a name of the device that nvidia-smi accepts. The numbers of nvidia-smi differ from the driver's.
 func (d Device) name() string {
 	if d.UUID != "" {
 		return d.UUID
@@ -111,7 +112,7 @@ func (d Device) name() string {
 	return fmt.Sprint(d.Ordinal)
 }
 
-// leaveOut says how to run without a device.
+// leaveOut returns advice on how to run without a device.
 func (l *List) leaveOut(d Device) string {
 	if len(l.Devices) == 1 {
 		return "run on the CPU"
@@ -125,10 +126,10 @@ func (l *List) leaveOut(d Device) string {
 	return "leave it out by CUDA_VISIBLE_DEVICES=" + strings.Join(others, ",")
 }
 
-// visibleVariable hides devices from the driver.
+// visibleVariable is the variable with which users hide devices from the driver.
 const visibleVariable = "CUDA_VISIBLE_DEVICES"
 
-// visible is its value, nil where it is not set.
+// visible returns the value of this variable, or nil if it is not set.
 func visible() *string {
 	if value, ok := os.LookupEnv(visibleVariable); ok {
 		return &value

@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testAnswer is the environment variable by which the process that asks the driver says or does something
-// else.
+// testAnswer is an environment variable. testAnswer makes the process that asks the driver print or do something else.
 const testAnswer = "TEST_ANSWER"
 
 func TestMain(m *testing.M) {
@@ -92,7 +91,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// The loader says why there is no driver.
+// If the driver library cannot be loaded, the error contains the loader's reason.
 func TestDriversThatAreNone(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("LD_LIBRARY_PATH", folder)
@@ -121,7 +120,7 @@ func TestDriversThatAreNone(t *testing.T) {
 	}
 }
 
-// Only what ranks get must be fit, and MPS lets processes share an exclusive device.
+// Only devices that ranks use must be suitable. With MPS, several processes can share an exclusive device.
 func TestUnfitDevicesThatNobodyUses(t *testing.T) {
 	l := &List{Driver: LeastDriver, Devices: []Device{
 		{Ordinal: 0, Capability: "10.0", Mode: Exclusive}, {Ordinal: 1, Capability: "5.2", Mode: Prohibited},

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The double of the driver answers as a driver does, well or ill.
+// The test double of the driver can answer like a working driver and like a faulty one.
 func TestDouble(t *testing.T) {
 	const cannot = "the CUDA driver does not work: "
 	for _, c := range []struct{ environment, want string }{
@@ -50,7 +50,7 @@ func TestDouble(t *testing.T) {
 	if reached := peersOf(list); reached != "[[] [] []]" {
 		t.Errorf("the devices reach %s where the driver says that each reaches its own memory alone", reached)
 	}
-	free := []int64{1 << 30, 1 << 30, 0} // of the two that ranks are on
+	free := []int64{1 << 30, 1 << 30, 0} // of the two devices that ranks use
 	uuids := map[string]bool{}
 	for i, d := range list.Devices {
 		if d.Ordinal != i || !strings.HasPrefix(d.Name, "psbench double") || d.Capability != "9.0" ||
@@ -64,7 +64,7 @@ func TestDouble(t *testing.T) {
 	}
 }
 
-// A context is made only if free memory is asked for, and only on devices that are used.
+// A context is created only if free memory is asked for, and only on devices that ranks use.
 func TestContextsAreOfDevicesThatAreUsed(t *testing.T) {
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
 	t.Setenv("PSBENCH_DOUBLE_TRACE", "1")
@@ -81,7 +81,7 @@ func TestContextsAreOfDevicesThatAreUsed(t *testing.T) {
 	}
 }
 
-// Peers of a device are those that the driver reports; its own memory need not be among them.
+// The peers of a device are the devices that the driver reports. A device's peers need not include the device itself.
 func TestPeers(t *testing.T) {
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", "3")
 	t.Setenv("PSBENCH_DOUBLE_PEERS", "0:1,0:2,1:0,1:1")

@@ -11,23 +11,23 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// library is the driver's library; it has this name on every system.
+// library is the file name of the driver's library. library is the same on every system.
 const library = "libcuda.so.1"
 
-// Constants of cuda.h, which never change.
+// These constants are from cuda.h. The values of these constants never change.
 const (
 	success           = 0
 	errorNoDevice     = 100
 	attributeMode     = 20
 	attributeMajor    = 75
 	attributeMinor    = 76
-	attributeMPS      = 133 // known since CUDA 12.3
+	attributeMPS      = 133 // exists since CUDA 12.3
 	modeProhibited    = 2
 	modeExclusive     = 3
 	modeExclusiveOnce = 1 // one thread; drivers treat it as one process
 )
 
-// driver holds the driver's functions. Each returns a CUresult.
+// driver holds functions of the driver. Each function returns a CUresult.
 type driver struct {
 	init          func(flags uint32) int32
 	version       func(version *int32) int32
@@ -44,10 +44,10 @@ type driver struct {
 	release       func(device int32) int32
 }
 
-// ask returns the driver's report, including the free memory of the devices that this many ranks use. It may crash
-// or hang.
+// ask returns the driver's report. ask includes the free memory of the devices that this many ranks use. The driver may
+// crash or hang during the call.
 func ask(ranks int) (*List, error) {
-	runtime.LockOSThread() // dlerror reports failures of its own thread
+	runtime.LockOSThread() // dlerror reports the failures of its own thread
 	defer runtime.UnlockOSThread()
 	d, err := open()
 	if err != nil {
@@ -57,7 +57,7 @@ func ask(ranks int) (*List, error) {
 	if code := d.version(&version); code != success {
 		return nil, failed("cuDriverGetVersion", code)
 	}
-	if version < LeastDriver { // it may lack the calls below
+	if version < LeastDriver { // an older driver may lack the functions below
 		return nil, (&List{Driver: int(version)}).Check(0)
 	}
 	switch code := d.init(0); code {
@@ -87,7 +87,7 @@ func ask(ranks int) (*List, error) {
 	return l, nil
 }
 
-// noDevice is the error of a driver that shows no device.
+// noDevice returns the error for a driver that reports no device.
 func noDevice() error {
 	if v := visible(); v != nil {
 		return fmt.Errorf("the driver shows no device, and %s is %q, which hides those that it does not name",
@@ -125,14 +125,14 @@ func open() (*driver, error) {
 		}
 		purego.RegisterFunc(f.at, symbol)
 	}
-	// Drivers before CUDA 11.0 have only the name above; psbench asks them for nothing but their version.
+	// Drivers older than CUDA 11.0 have only the function name without _v2. psbench asks them only for their version.
 	if symbol, err := purego.Dlsym(handle, "cuDevicePrimaryCtxRelease_v2"); err == nil {
 		purego.RegisterFunc(&d.release, symbol)
 	}
 	return d, nil
 }
 
-// errorTexts explain the errors of cuInit that a user can fix.
+// errorTexts explains those errors of cuInit that a user can fix.
 var errorTexts = map[int32]string{
 	34: "CUDA_ERROR_STUB_LIBRARY, 34: " + library +
 		" is the stub to link with: put the folder of the driver's own before it in LD_LIBRARY_PATH",
@@ -156,14 +156,14 @@ func failed(call string, code int32) error {
 	return fmt.Errorf("the CUDA driver does not work: %s gives %s", call, text)
 }
 
-// value returns an attribute of a device; ok is false if the driver does not know the attribute.
+// value returns an attribute of a device. ok is false if the driver does not know the attribute.
 func (d *driver) value(attribute, device int32) (value int32, ok bool) {
 	code := d.attribute(&value, attribute, device)
 	return value, code == success
 }
 
-// describe returns all facts about a device, with its free memory if a rank uses it. Facts that no run needs stay
-// empty if the driver does not report them.
+// describe returns the facts about a device. used means that a rank uses the device; then its free memory is included.
+// Facts that no run needs stay empty if the driver does not report them.
 func (d *driver) describe(ordinal, count int32, used bool) (Device, error) {
 	one := Device{Ordinal: int(ordinal), Mode: Shared, Peers: []int{}}
 	var device int32
@@ -205,8 +205,8 @@ func (d *driver) describe(ordinal, count int32, used bool) (Device, error) {
 	return one, nil
 }
 
-// free returns the free memory of a device in bytes, or 0 if the driver does not say, as for an exclusive device in
-// use. It holds a context for the duration of the call.
+// free returns the free memory of a device in bytes. free returns 0 if the driver does not report the memory, for
+// example for an exclusive device in use. During the call, free holds a context on the device.
 func (d *driver) free(device int32) int64 {
 	var context uintptr
 	if d.retain(&context, device) != success {

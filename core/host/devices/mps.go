@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeVariable names the folder where clients find MPS; the default is pipeFolder.
+// pipeVariable is the variable with the folder where clients find MPS. pipeFolder is the default folder.
 const (
 	pipeVariable = "CUDA_MPS_PIPE_DIRECTORY"
 	pipeFolder   = "/tmp/nvidia-mps"
 )
 
-// lookForMPS reports whether processes get MPS. Like the driver of each process at its start, it tries to connect
-// to the control daemon.
+// lookForMPS reports whether processes would use MPS. lookForMPS tries to connect to MPS's control daemon, as the
+// driver does when a process starts.
 func lookForMPS() MPS {
 	folder := cmp.Or(os.Getenv(pipeVariable), pipeFolder)
 	control := filepath.Join(folder, "control")
@@ -31,10 +31,10 @@ func lookForMPS() MPS {
 	return MPS{Known: fmt.Sprintf("%s is there, but no control daemon of MPS answers at it", control)}
 }
 
-// listened reports whether a process listens at a socket or named pipe. It never blocks.
+// listened reports whether a process listens on a socket or named pipe. listened never blocks.
 func listened(path string, mode os.FileMode) bool {
 	if mode&os.ModeNamedPipe != 0 {
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // fails without a reader
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) // fails if there is no reader
 		if err == nil {
 			_ = unix.Close(fd)
 		}
@@ -47,7 +47,7 @@ func listened(path string, mode os.FileMode) bool {
 		}
 		err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
 		_ = unix.Close(fd)
-		if err == nil || errors.Is(err, unix.EAGAIN) { // its queue of callers is full
+		if err == nil || errors.Is(err, unix.EAGAIN) { // EAGAIN means that its queue of callers is full
 			return true
 		}
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Argument as the first argument makes the executable ask the driver and print the report. The second argument is
-// the number of devices, from the first on, whose free memory it asks for.
+// Argument as the first argument makes the executable ask the driver and print the report. The second argument is the
+// number of devices, counted from the first, whose free memory is included.
 const Argument = "__devices"
 
-// answer is the output of the child: a list, or the reason why there is none.
+// answer is what the child process prints: a list, or the reason why there is none.
 type answer struct {
 	List  *List  `json:"list,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// Child is the main function of the process that asks the driver.
+// Child is the main function of the child process that asks the driver.
 func Child() int {
 	ranks, err := strconv.Atoi(strings.Join(os.Args[2:], " "))
 	if err != nil {
@@ -45,15 +45,15 @@ func Child() int {
 	return 0
 }
 
-// patience limits how long the driver may take. Waking many devices takes about 10 s unless a daemon keeps them
-// awake.
+// patience limits how long the driver may take. If no daemon keeps the devices awake, waking many devices takes about
+// 10 s.
 const patience = 60 * time.Second
 
-// Probe asks the driver in a child process. It also asks for the free memory of the devices that this many ranks
-// use, which takes a context on each for a moment.
+// Probe asks the driver in a child process. Probe also asks for the free memory of the devices that this many ranks
+// use. To measure the free memory, Probe creates a context on each of these devices for a moment.
 func Probe(ctx context.Context, ranks int) (*List, error) { return probe(ctx, patience, ranks) }
 
-// probe is Probe with a patience to choose.
+// probe does the same as Probe with a given time limit.
 func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error) {
 	out, err := executable.Output(ctx, patience, "/proc/self/exe", Argument, strconv.Itoa(ranks))
 	if err != nil {
@@ -76,7 +76,7 @@ func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error
 	}
 }
 
-// sound checks the list: devices in the order of their ordinals, and peers among them.
+// sound reports whether the list is valid: devices are in the order of their ordinals, and peers are in the list.
 func (l *List) sound() bool {
 	for i, d := range l.Devices {
 		if d.Ordinal != i {

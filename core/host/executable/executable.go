@@ -1,5 +1,5 @@
 // Package executable finds the files that a plugin's command runs, their checksums, and whether other users could
-// change them. It also runs a program for its output.
+// change them. The package also runs a program and returns its output.
 package executable
 
 import (
@@ -20,13 +20,13 @@ import (
 // File is a file that a command runs.
 type File struct {
 	Path   string // absolute, without symbolic links
-	SHA256 string // in hex
+	SHA256 string // checksum in hex
 }
 
-// deepest is how many nested interpreters the kernel follows.
+// deepest is how many levels of nested interpreters the kernel allows.
 const deepest = 5
 
-// Files returns the files that a command runs, as Paths lists them, with their current checksums.
+// Files returns the files that a command runs, in the order of Paths, with their current checksums.
 func Files(command []string) ([]File, error) {
 	paths, err := Paths(command)
 	if err != nil {
@@ -43,9 +43,10 @@ func Files(command []string) ([]File, error) {
 	return files, nil
 }
 
-// Paths lists the files that a command runs, resolved and without duplicates. Its order is: the program; the
-// interpreters of a script (env, and the program that env finds); the arguments that name files, such as a script
-// for an interpreter; and the modules that a Python script imports from its own folder.
+// Paths lists the files that a command runs, resolved and without duplicates. The program comes first. If the program
+// is a script, its interpreters follow, including env and the program that env finds. After the interpreters come the
+// arguments that name files, such as a script for an interpreter. The modules that a Python script imports from its own
+// folder come last.
 func Paths(command []string) ([]string, error) {
 	var paths []string
 	add := func(path string) error {
@@ -100,19 +101,19 @@ func Paths(command []string) ([]string, error) {
 	return paths, err
 }
 
-// NamesFile reports whether an argument is meant as the path of a regular file. A word without a slash or a dot is
-// not, even if a file has that name; write ./NAME for the file.
+// NamesFile reports whether an argument is the path of a regular file. A word without slash and dot does not count,
+// even if a file has this name. To name a file without slash and dot, write ./NAME.
 func NamesFile(argument string) bool {
 	return strings.ContainsAny(argument, "/.") && IsFile(argument)
 }
 
-// IsFile reports whether a regular file is at a path.
+// IsFile reports whether path is a regular file.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Resolve returns the absolute path of a file without symbolic links.
+// Resolve returns the absolute path of a file, with all symbolic links resolved.
 func Resolve(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -124,8 +125,8 @@ func Resolve(path string) (string, error) {
 // longestLine is how many bytes of a script's first line the kernel reads.
 const longestLine = 256
 
-// interpreters returns the programs that the first line of a script names, in the order in which they run, and the
-// arguments of the last one. A program that is not a script has none.
+// interpreters returns the programs that the first line of a script names, in the order in which they run. interpreters
+// also returns the arguments of the last program. For a program that is not a script, both are empty.
 func interpreters(path string) (programs, arguments []string, err error) {
 	file, err := Open(path)
 	if err != nil {
@@ -149,7 +150,7 @@ func interpreters(path string) (programs, arguments []string, err error) {
 		case word == "-S" || word == "-i" ||
 			strings.Contains(word, "=") && !strings.HasPrefix(word, "-") && !strings.HasPrefix(word, "PATH="):
 			continue
-		// An option may take the next word, or change where programs are found.
+		// An option may take the next word as its value, or change where env searches for programs.
 		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "PATH="):
 			return nil, nil,
 				fmt.Errorf("%s is a script of env with %s, so psbench cannot tell which program it runs: env may have -S, -i and variables there",
@@ -164,7 +165,7 @@ func interpreters(path string) (programs, arguments []string, err error) {
 	return programs, nil, nil
 }
 
-// shebang returns the words of a script's first line, starting with the interpreter.
+// shebang returns the words of a script's first line, beginning with the interpreter.
 func shebang(start []byte) []string {
 	line, script := bytes.CutPrefix(start, []byte("#!"))
 	if !script {
@@ -174,7 +175,7 @@ func shebang(start []byte) []string {
 	return strings.Fields(string(line))
 }
 
-// Open opens a regular file for reading. It refuses pipes, which may never end.
+// Open opens a regular file for reading. Open returns an error for a pipe, because reading it might never end.
 func Open(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // #nosec G304 -- the user names it
 	if err != nil {
@@ -187,7 +188,7 @@ func Open(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Sum returns the SHA-256 of a whole file in hex, wherever its offset is.
+// Sum returns the SHA-256 of a whole file in hex. Sum does not depend on the file's current offset.
 func Sum(file *os.File) (string, error) {
 	hash := sha256.New()
 	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, 1<<62)); err != nil {
@@ -196,7 +197,7 @@ func Sum(file *os.File) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// SumOf is Sum of the file at a path.
+// SumOf returns the SHA-256 of the file at a path, in hex.
 func SumOf(path string) (string, error) {
 	file, err := Open(path)
 	if err != nil {

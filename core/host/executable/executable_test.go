@@ -23,8 +23,8 @@ func file(t *testing.T, folder, name, text string) string {
 	return path
 }
 
-// A command runs its program, a script's interpreters, and scripts that are arguments, all by
-// where their links lead.
+// A command runs its program, a script's interpreters, and scripts that are arguments. All their symbolic links are
+// resolved.
 func TestPaths(t *testing.T) {
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -118,7 +118,7 @@ func TestGuard(t *testing.T) {
 		})
 	}
 	if os.Getuid() != 0 {
-		return // only root can give files away
+		return // only root can change the owner of a file
 	}
 	if err := os.Chown(path, 12345, 0); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A group is private if it is the user's primary group and has no other member.
+// A group is private if it is the user's primary group and has no other members.
 func TestAlone(t *testing.T) {
 	const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\nbob:x:1001:100::/:/bin/sh\neve:x:1002:1010::/:/bin/sh\ntom:x:1003:1010::/:/bin/sh\n"
 	const groups = "root:x:0:\nusers:x:100:\nann:x:1000:ann\nwheel:x:10:ann,bob\nopen:x:2000:bob\ntwo:x:1010:\nbroken\n"
@@ -146,15 +146,15 @@ func TestAlone(t *testing.T) {
 		want                 bool
 	}{
 		{1000, 1000, 1000, true},
-		{1000, 1000, 10, true},    // whatever newgrp says
-		{10, 1000, 1000, false},   // others are in it
-		{100, 1001, 100, true},    // of whatever number
-		{1010, 1002, 1010, false}, // another's primary group, too
+		{1000, 1000, 10, true},    // even after newgrp
+		{10, 1000, 1000, false},   // the group has other members
+		{100, 1001, 100, true},    // the group's number need not equal the user's
+		{1010, 1002, 1010, false}, // it is the primary group of another user too
 		{1000, 1001, 100, false},
 		{0, 0, 0, true},
-		{3000, 3000, 3000, true},  // of a user whom a server knows
-		{3000, 3001, 3000, false}, // who has a group that may be many's
-		{2000, 2000, 2000, false}, // of his number, with a member
+		{3000, 3000, 3000, true},  // a user from a directory server
+		{3000, 3001, 3000, false}, // a group that may have many members
+		{2000, 2000, 2000, false}, // the numbers are equal, but the group has a member
 		{1000, 3000, 1000, false},
 		{nobodyAlone, 1000, 1000, false},
 	} {
@@ -169,7 +169,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// list is an access control list: tag, permissions and number of each entry.
+// list returns an access control list. Each entry is a tag, permissions and a number.
 func list(entries ...[3]uint32) []byte {
 	raw := binary.LittleEndian.AppendUint32(nil, listVersion)
 	for _, e := range entries {
@@ -180,7 +180,7 @@ func list(entries ...[3]uint32) []byte {
 	return raw
 }
 
-// Whom a list lets write counts as those whom the mode does.
+// A user who may write because of an access control list counts like a user who may write because of the file's mode.
 func TestAccessLists(t *testing.T) {
 	const none = 0xffffffff
 	me := uint32(os.Getuid())
@@ -226,7 +226,7 @@ func TestAccessLists(t *testing.T) {
 		[3]uint32{asMask, 7, none}, [3]uint32{forOthers, 5, none})
 	err = unix.Setxattr(path, accessAttribute, given, 0)
 	if errors.Is(err, unix.ENOTSUP) {
-		return // by this file system, which then has no such danger
+		return // this file system has no access control lists
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -15,11 +15,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// example is a first line that works wherever there is Python.
+// example is a first line that works on all systems with Python.
 const example = "#!/usr/bin/env python3"
 
-// Fault explains why the kernel, or env, cannot run an existing program, and what to do; "" if psbench finds no
-// fault. The kernel reports only "no such file", even if an interpreter is missing.
+// Fault explains why the kernel, or env, cannot run an existing program, and what to do. Fault returns "" if it finds
+// no reason. The kernel reports only "no such file", even if the missing file is an interpreter.
 func Fault(path string) string {
 	file, err := Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func Fault(path string) string {
 	return ""
 }
 
-// scriptFault is the fault in the first line of the script at a path; start is the beginning of the script.
+// scriptFault explains what is wrong with the first line of a script. start is the beginning of the script.
 func scriptFault(path string, start []byte) string {
 	line, _, whole := bytes.Cut(start, []byte("\n"))
 	words := shebang(line)
@@ -66,7 +66,7 @@ func scriptFault(path string, start []byte) string {
 		return "names no interpreter" + instead
 	case !whole && len(start) == longestLine:
 		return fmt.Sprintf("is longer than the %d bytes that the kernel reads%s", longestLine-1, instead)
-	// env treats a carriage return as white space after -S.
+	// After -S, env treats a carriage return as white space.
 	case bytes.HasSuffix(line, []byte("\r")) && (!isEnv(words) || len(words) < 2 || words[1] != "-S"):
 		return fmt.Sprintf("ends in a carriage return, as lines of Windows do, which the system takes for a part of %s: sed -i 's/\\r$//' %s makes them lines of Unix",
 			quote.String(words[len(words)-1]+"\r"), quote.Shell(path))
@@ -95,7 +95,7 @@ func scriptFault(path string, start []byte) string {
 
 func isEnv(words []string) bool { return filepath.Base(words[0]) == "env" }
 
-// elfFault is the fault of a compiled program.
+// elfFault explains what is wrong with a compiled program.
 func elfFault(file *os.File, name string) string {
 	program, err := elf.NewFile(file)
 	own, failed := elf.Open("/proc/self/exe")

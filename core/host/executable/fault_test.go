@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What the system cannot run is explained by what the file begins with.
+// The beginning of a file explains why the system cannot run it.
 func TestFault(t *testing.T) {
 	own, err := os.ReadFile("/proc/self/exe")
 	if err != nil {

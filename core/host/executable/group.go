@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// nobodyAlone stands for a group that no user has alone.
+// nobodyAlone is a group number that stands for a group which is not private.
 const nobodyAlone = -1
 
-// isAlone reports whether the user is the only member of a group.
+// isAlone reports whether a group is the private group of this process's user.
 func isAlone(group int) bool {
-	users, _ := os.ReadFile("/etc/passwd") // there may be none in a container
+	users, _ := os.ReadFile("/etc/passwd") // a container may not have this file
 	groups, _ := os.ReadFile("/etc/group")
 	return alone(group, os.Getuid(), os.Getgid(), string(users), string(groups))
 }
 
-// alone reports whether a group is the user's private group: the user's primary group without other members.
-// Distributions whose umask lets the group write create such groups. passwd(5) and group(5) decide. A user of a
-// directory server is in neither; for such a user the group with the same number counts as private, as on those
-// distributions.
+// alone reports whether a group is the user's private group. A private group is the user's primary group without other
+// members. Distributions whose umask lets the group write create such groups. The files passwd(5) and group(5) decide.
+// These files do not contain users of a directory server. For such a user, the group with the same number counts as
+// private, because those distributions also give user and group the same number.
 func alone(group, user, primary int, passwd, groups string) bool {
 	name, known := "", false
 	for fields := range records(passwd, 4) {
@@ -45,7 +45,8 @@ func alone(group, user, primary int, passwd, groups string) bool {
 	return true
 }
 
-// records yields the lines of a colon-separated file that have at least this many fields.
+// records yields the lines of a colon-separated file, split into fields. records skips lines with fewer than atLeast
+// fields.
 func records(text string, atLeast int) func(yield func(fields []string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(text) {
@@ -56,7 +57,7 @@ func records(text string, atLeast int) func(yield func(fields []string) bool) {
 	}
 }
 
-// number parses the number of a user or group; none if it is invalid.
+// number parses the number of a user or group. number returns none if the text is not valid.
 func number(text string) int {
 	if n, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return int(n) // #nosec G115 -- 32 bits

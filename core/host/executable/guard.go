@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Guard returns an error if a user other than this one and root could change a file: by writing it, or by
-// replacing it through a writable folder above it. The path must be absolute and without symbolic links. For a
-// Python module, Guard also checks the compiled file.
+// Guard returns an error if a user other than this one and root could change a file. Another user could write the file,
+// or replace it through a writable folder above it. The path must be absolute and without symbolic links. For a Python
+// module, Guard also checks the compiled file.
 func Guard(path string) error {
 	if err := guardCompiled(path); err != nil {
 		return err
@@ -59,8 +59,8 @@ func guard(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// byOthers reports whether other users may write at a path, and whether an access control list allows it. A sticky
-// folder such as /tmp protects the user's own files.
+// byOthers reports whether other users may write to a path, and whether an access control list allows this. A folder
+// with the sticky bit, such as /tmp, protects the user's own files.
 func byOthers(path string, mode fs.FileMode, group int) (writable, listed bool, err error) {
 	if mode.IsDir() && mode&fs.ModeSticky != 0 {
 		return false, false, nil

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// isPython reports by its name whether a program is a Python interpreter.
+// isPython reports whether a program's name is the name of a Python interpreter.
 func isPython(program string) bool {
 	return strings.HasPrefix(filepath.Base(program), "python") && filepath.Ext(program) != pythonExtension
 }
 
 const pythonExtension = ".py"
 
-// modules returns the files that a Python script imports from its own folder, directly or through other modules:
-// modules, compiled modules, and packages with all their files. It misses imports from elsewhere and imports whose
-// names are computed at run time.
+// modules returns the files that a Python script imports from its own folder, directly or through other modules. The
+// result contains modules, compiled modules, and packages with all their files. modules misses imports from other
+// folders, and imports whose names are computed at run time.
 func modules(script string) ([]string, error) {
 	script, err := Resolve(script)
 	if err != nil {
@@ -60,8 +60,8 @@ func modules(script string) ([]string, error) {
 	return slices.DeleteFunc(slices.Compact(found), func(file string) bool { return file == script }), nil
 }
 
-// importedByPsbench are packages that the package psbench imports from elsewhere. Files of the same names beside
-// the script would shadow them.
+// importedByPsbench lists packages that the Python package psbench imports from other folders. Files with the same
+// names in the script's folder would be imported instead.
 var importedByPsbench = []string{"google", "grpc", "numpy", "psbench", "torch"}
 
 // moduleFiles returns the files of a named module in a folder.
@@ -88,8 +88,8 @@ func moduleFiles(folder, name string) (files []string, err error) {
 	return files, err
 }
 
-// isModule reports by its name whether Python may import a file of a package. Python does not import files of
-// __pycache__ without their source.
+// isModule reports whether a file name is the name of a file that Python may import from a package. Python does not
+// import files of __pycache__ without their source.
 func isModule(path string) bool {
 	switch filepath.Ext(path) {
 	case pythonExtension, ".so":
@@ -100,16 +100,16 @@ func isModule(path string) bool {
 	return false
 }
 
-// importLine matches the start of an import statement, with the names of its modules. A relative import, which
-// begins with a dot, stays inside its package.
+// importLine matches the start of an import statement, with the names of its modules. importLine does not match a
+// relative import, which begins with a dot and stays inside its package.
 var importLine = regexp.MustCompile(
 	`(?m)^[ \t]*(?:.*:[ \t]*)?(?:from[ \t]+([\pL\pM\pN_]+)|import[ \t]+([\pL\pM\pN_. \t,]+))`)
 
-// oneStatement puts each statement, or clause with one, on a line of its own.
+// oneStatement puts each statement on its own line.
 var oneStatement = strings.NewReplacer("\\\n", " ", ";", "\n")
 
-// imports returns the first names of the modules that a Python file imports. A line inside a text that merely looks
-// like an import does no harm: it adds a file, or names one that does not exist.
+// imports returns the top-level names of the modules that a Python file imports. A line inside a string may look like
+// an import. Such a line does no harm: its name adds a file or does not exist.
 func imports(path string) (names []string, err error) {
 	file, err := Open(path)
 	if err != nil {
@@ -134,7 +134,8 @@ func imports(path string) (names []string, err error) {
 	return names, nil
 }
 
-// guardCompiled is Guard for the folder of the compiled module, which Python runs instead of the source.
+// guardCompiled calls Guard for the folder with the compiled module, because Python runs the compiled module instead of
+// the source.
 func guardCompiled(path string) error {
 	folder := filepath.Join(filepath.Dir(path), "__pycache__")
 	info, err := os.Lstat(folder)

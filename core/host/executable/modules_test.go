@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a script imports from its folder runs with it, and what these import, however it is written.
+// The files of a script include the modules that it imports from its folder, and the modules that those import. All
+// forms of import statements are recognised.
 func TestModules(t *testing.T) {
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -78,7 +79,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// What Python compiled of a module runs in its place.
+// Guard checks the compiled file of a module, because Python runs this file instead of the source.
 func TestGuardOfWhatIsCompiled(t *testing.T) {
 	folder, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostOutput limits the output of a child.
+// mostOutput limits the output of a child process, in bytes.
 const mostOutput = 1 << 20
 
-// Output returns the standard output of a program. It kills the program after patience. Its errors continue a
-// sentence that starts with the program's name: "did not answer within 10 s".
+// Output returns the standard output of a program. Output kills the program after the time patience. Errors of Output
+// continue a sentence that begins with the program's name, as in "did not answer within 10 s".
 func Output(ctx context.Context, patience time.Duration, program string, arguments ...string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -30,8 +30,8 @@ func Output(ctx context.Context, patience time.Duration, program string, argumen
 		cmd.Args[0] = program
 	}
 	cmd.Stdout, cmd.Stderr = &out, &words
-	cmd.WaitDelay = 100 * time.Millisecond // for children of the program
-	// The kernel kills the child when its parent thread ends, so no child outlives psbench.
+	cmd.WaitDelay = 100 * time.Millisecond // in case children of the program keep its output open
+	// The kernel kills the child process when the thread that started it ends, so the child never outlives psbench.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -49,7 +49,7 @@ func Output(ctx context.Context, patience time.Duration, program string, argumen
 	return out.bytes, nil
 }
 
-// kept stores the beginning of the bytes written to it.
+// kept stores the beginning of the bytes that are written to it.
 type kept struct{ bytes []byte }
 
 // Write implements io.Writer.
@@ -58,7 +58,7 @@ func (k *kept) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// last is the first line of the stored output, for an error message: a crash names its cause there.
+// last returns the first line of the stored output for an error message, because a crash prints its cause there.
 func (k *kept) last() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(k.bytes)), "\n")
 	if line == "" {

@@ -1,5 +1,5 @@
-// Package jsonfile reads JSON files strictly, also gzipped ones. Every error names the file and, if known, the line
-// and column.
+// Package jsonfile reads JSON files strictly. The files may be gzipped. Every error names the file and, if known, the
+// line and column.
 package jsonfile
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// MaxMiB limits the size of a file, so that /dev/zero cannot fill the memory.
+// MaxMiB limits the size of a file in MiB, so that a file like /dev/zero cannot fill the memory.
 const MaxMiB = 64
 
-// Read returns the content of a file. Its error is one sentence with the path.
+// Read returns the content of a file. An error of Read is one sentence that contains the path.
 func Read(path string) ([]byte, error) {
 	data, whole, err := ReadStart(path)
 	if err == nil && !whole {
@@ -36,7 +36,7 @@ func Read(path string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadStart returns at most MaxMiB of a file; whole reports that this is all of it.
+// ReadStart returns the first MaxMiB MiB of a file. whole is true if the file has no more.
 func ReadStart(path string) (data []byte, whole bool, err error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names the file to read
 	if err == nil {
@@ -56,7 +56,7 @@ func ReadStart(path string) (data []byte, whole bool, err error) {
 	return data, true, nil
 }
 
-// readPlain returns at most limit bytes of a text, which may be gzipped (RFC 1952).
+// readPlain returns the first limit bytes of a text, which may be gzipped (RFC 1952).
 func readPlain(r io.Reader, limit int64) ([]byte, error) {
 	plain, err := Plain(r)
 	if err != nil {
@@ -65,11 +65,11 @@ func readPlain(r io.Reader, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(plain, limit))
 }
 
-// Plain returns the text of r, decompressed if it is gzipped; JSON never starts with gzip's magic bytes. It drops a
-// byte order mark and refuses text that is not UTF-8.
+// Plain returns the text of r. If the text is gzipped, Plain decompresses it; JSON never begins with gzip's magic
+// bytes. Plain strips a byte order mark, and returns an error for text that is not UTF-8.
 func Plain(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
-	// a failed Peek shows up again when the text is read
+	// If Peek fails, reading the text returns the error again.
 	if start, err := in.Peek(2); err == nil && bytes.Equal(start, []byte{0x1f, 0x8b}) {
 		out, err := gzip.NewReader(in)
 		if err != nil {
@@ -85,7 +85,7 @@ func TooLarge(path string) error {
 	return fmt.Errorf("file %s has more than %d MiB, which is the most that is read", quote.Word(path), MaxMiB)
 }
 
-// ReadMap decodes the file at path as Map does.
+// ReadMap reads the file at path and decodes it like Map.
 func ReadMap(path string) (map[string]any, error) {
 	data, err := Read(path)
 	if err != nil {
@@ -94,17 +94,17 @@ func ReadMap(path string) (map[string]any, error) {
 	return Map(path, data)
 }
 
-// Map decodes an object with any keys, each given once. Numbers become json.Number, so they keep all digits. Errors
-// use name for the data.
+// Map decodes an object with any keys. Each key may be given only once. Numbers become json.Number, so that they keep
+// all digits. Errors use name for the data.
 func Map(name string, data []byte) (map[string]any, error) {
 	var m map[string]any
 	err := Decode(name, data, &m)
 	return m, err
 }
 
-// Decode decodes an object into dst, a pointer to a struct or a map. Keys without a field of exactly that name, and
-// duplicate keys, are errors. Whole numbers may be written as 1.0 or 1e3. Errors use name for the data; without a
-// name they begin with the place.
+// Decode decodes an object into dst, a pointer to a struct or a map. Duplicate keys are errors, and so are keys without
+// a field of exactly this name. Integers may be written as 1.0 or 1e3. Errors use name for the data. If name is "",
+// errors begin with the position.
 func Decode(name string, data []byte, dst any) error {
 	var content json.RawMessage
 	if err := json.Unmarshal(data, &content); err != nil {
@@ -130,7 +130,7 @@ func Decode(name string, data []byte, dst any) error {
 	return err
 }
 
-// located adds the place to a syntax error.
+// located adds the position to a syntax error.
 func located(name string, data []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -139,7 +139,7 @@ func located(name string, data []byte, err error) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return fmt.Errorf("%s is empty but must hold an object: {...}", quote.Word(name))
 	}
-	// encoding/json gives the offset after the offending byte, except at the end of the text.
+	// encoding/json gives the offset after the wrong byte, except for an error at the end of the text.
 	offset := syntax.Offset
 	if offset > 0 && syntax.Error() != "unexpected end of JSON input" {
 		offset--
@@ -147,7 +147,8 @@ func located(name string, data []byte, err error) error {
 	return fmt.Errorf("%s: %w", Position(name, data, offset), err)
 }
 
-// Position formats a place in a text: the name, if any, then the line and column of the byte at offset.
+// Position formats a position in a text. The result consists of the name, if any, and the line and column of the byte
+// at offset.
 func Position(name string, data []byte, offset int64) string {
 	if name == "" {
 		return Place(data, offset)
@@ -155,7 +156,8 @@ func Position(name string, data []byte, offset int64) string {
 	return quote.Word(name) + ", " + Place(data, offset)
 }
 
-// Place formats the line and column of the byte at offset. Both count from 1; columns count characters.
+// Place formats the line and column of the byte at offset. Lines and columns are counted from 1. Columns are counted in
+// characters.
 func Place(data []byte, offset int64) string {
 	before := data[:min(max(offset, 0), int64(len(data)))]
 	line := 1 + bytes.Count(before, []byte{'\n'})
@@ -163,7 +165,7 @@ func Place(data []byte, offset int64) string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// kindOf names the type of a well-formed JSON value other than an object.
+// kindOf returns the name of the type of a well-formed JSON value that is not an object.
 func kindOf(content json.RawMessage) string {
 	switch content[0] {
 	case 'n':

@@ -88,7 +88,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// Whole numbers are whole however they are written, and errors after them are where they were.
+// Integers are accepted in all notations. Integers do not change the positions of later errors.
 func TestDecodeWholeNumbers(t *testing.T) {
 	var got shape
 	if err := Decode("f",

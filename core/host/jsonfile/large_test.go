@@ -36,7 +36,7 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-// A look back at the whole text for each key would take longer than tests may.
+// If Decode searched the whole text for each key, this test would exceed its time limit.
 func TestDecodeTakesLinearTime(t *testing.T) {
 	const keys = 200_000
 	var text strings.Builder

@@ -13,19 +13,19 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// walker visits the tokens of a well-formed text together with the Go type that the text is for.
+// walker visits the tokens of a well-formed text, together with the Go type that each value is decoded into.
 type walker struct {
 	name string
 	data []byte
 	dec  *json.Decoder
 	// start is the offset of the last token.
 	start int64
-	whole []whole // in the order of the text
+	whole []whole // integers in the order of the text
 }
 
-// whole is an integer that the text writes as 1.0 or 1e3.
+// whole is an integer that is written in another way, such as 1.0 or 1e3.
 type whole struct {
-	at, length int64 // of its text
+	at, length int64 // offset and length of the integer's text
 	digits     string
 }
 
@@ -41,10 +41,10 @@ func (w *walker) next() (json.Token, error) {
 	return w.dec.Token()
 }
 
-// here formats the place of the last token. It scans all text before the token, so only errors call it.
+// here formats the position of the last token. here scans all text before the token, so it is called only for errors.
 func (w *walker) here() string { return Position(w.name, w.data, w.start) }
 
-// tokenBefore returns the start of the last token that starts before offset, in a well-formed text.
+// tokenBefore returns the start of the last token that starts before offset. The text must be well-formed.
 func tokenBefore(data []byte, offset int64) int64 {
 	w := newWalker("", data)
 	for {
@@ -55,7 +55,7 @@ func tokenBefore(data []byte, offset int64) int64 {
 	}
 }
 
-// value reads one value at a path in the text. t is nil if any value is allowed.
+// value reads one value. path is its position in the object. t is its Go type, or nil if any value is allowed.
 func (w *walker) value(path string, t reflect.Type) error {
 	token, err := w.next()
 	if err != nil {
@@ -80,14 +80,14 @@ func isInteger(t reflect.Type) bool {
 	return t != nil && reflect.Int <= t.Kind() && t.Kind() <= reflect.Uint64
 }
 
-// number notes the last token if it is an integer that is not written in digits.
+// number records the last token if it is an integer that is not written as plain digits.
 func (w *walker) number(text string) {
 	if digits, err := numeral.Whole(text); err == nil && digits != text {
 		w.whole = append(w.whole, whole{w.start, int64(len(text)), digits})
 	}
 }
 
-// plain returns the text with every integer written in digits, which encoding/json requires.
+// plain returns the text with all integers written as plain digits, as encoding/json requires.
 func (w *walker) plain() []byte {
 	if len(w.whole) == 0 {
 		return w.data
@@ -101,7 +101,7 @@ func (w *walker) plain() []byte {
 	return append(out, w.data[from:]...)
 }
 
-// origin converts an offset in plain to an offset in the text.
+// origin converts an offset in the result of plain to an offset in the original text.
 func (w *walker) origin(offset int64) int64 {
 	for _, n := range w.whole {
 		if offset <= n.at {
@@ -130,7 +130,7 @@ func (w *walker) object(path string, t reflect.Type) error {
 		if err != nil {
 			return err
 		}
-		key, _ := token.(string) // object keys are strings
+		key, _ := token.(string) // object keys are always strings
 		if seen[key] {
 			return fmt.Errorf("%s: key %s is given twice", w.here(), quote.String(inside(path, key)))
 		}
@@ -170,7 +170,7 @@ func inside(path, key string) string {
 	return path + "." + key
 }
 
-// elem returns the element type of a container type of this kind, or nil.
+// elem returns the element type of a container type. elem returns nil if t is not a container of this kind.
 func elem(t reflect.Type, container reflect.Kind) reflect.Type {
 	if t == nil || t.Kind() != container {
 		return nil
@@ -178,7 +178,7 @@ func elem(t reflect.Type, container reflect.Kind) reflect.Type {
 	return t.Elem()
 }
 
-// fieldsOf returns the fields of a struct type by JSON name; nil for other types.
+// fieldsOf returns the fields of a struct type by JSON name. fieldsOf returns nil for other types.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil

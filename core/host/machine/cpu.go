@@ -19,7 +19,7 @@ type Cache struct {
 	CPUs string `json:"cpus,omitempty"`
 }
 
-// String formats a cache as in "L1d 48 KiB".
+// String formats a cache, as in "L1d 48 KiB".
 func (c Cache) String() string {
 	name := fmt.Sprintf("L%d", c.Level)
 	if c.Level == 1 {
@@ -30,10 +30,10 @@ func (c Cache) String() string {
 
 const cpuFolder = "sys/devices/system/cpu"
 
-// most is the largest number of CPUs of a machine; a longer list is invalid.
+// most is the largest possible number of CPUs. A longer list is not valid.
 const most = 1 << 16
 
-// allowed returns the CPUs on which this process may run, or "" if the kernel does not say.
+// allowed returns the list of CPUs on which this process may run, or "" if the kernel does not report it.
 func allowed(root fs.FS) string {
 	list := procfs.Field(procfs.Text(root, "proc/self/status"), "Cpus_allowed_list")
 	if parseCPUs(list) == nil {
@@ -42,7 +42,7 @@ func allowed(root fs.FS) string {
 	return list
 }
 
-// parseCPUs reads a list such as 0-3,8; nil if it is invalid.
+// parseCPUs parses a list such as 0-3,8. parseCPUs returns nil if the list is not valid.
 func parseCPUs(list string) []int {
 	var cpus []int
 	for part := range strings.SplitSeq(list, ",") {
@@ -62,7 +62,7 @@ func parseCPUs(list string) []int {
 	return cpus
 }
 
-// governor returns the frequency governors of the CPUs, each once.
+// governor returns the frequency governors of the CPUs, without duplicates.
 func governor(root fs.FS, cpus []int) string {
 	var names []string
 	for _, cpu := range cpus {
@@ -95,7 +95,7 @@ func caches(root fs.FS, cpus []int) []Cache {
 	return all
 }
 
-// parseKiB reads a cache size such as 48K or 32M.
+// parseKiB parses a cache size such as 48K or 32M.
 func parseKiB(size string) (int, bool) {
 	digits, factor := strings.TrimSuffix(size, "K"), 1
 	if mib, ok := strings.CutSuffix(size, "M"); ok {

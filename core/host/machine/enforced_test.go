@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// psbench records the memory limit that it enforces: if none of it is used, the room equals the recorded limit.
-// Limits of other cgroups are neither recorded nor enforced.
+// psbench records the same memory limit that it enforces. If none of the memory is used, the available memory equals
+// the recorded limit. Limits of other cgroups are neither recorded nor enforced.
 func TestRecordedIsEnforced(t *testing.T) {
 	const (
 		unified = "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
@@ -21,8 +21,8 @@ func TestRecordedIsEnforced(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		own, mounts string
-		limits      map[string]int64 // of cgroups, by their folders
-		want        int64            // 0: only the machine bounds memory
+		limits      map[string]int64 // keyed by the cgroup's folder
+		want        int64            // 0 means that only the machine limits memory
 	}{
 		"version 2": {"0::/a/b\n", unified, map[string]int64{"sys/fs/cgroup/a/b": 1 << 28}, 1 << 28},
 		"version 2, the ancestor's": {"0::/a/b\n", unified,
@@ -60,7 +60,7 @@ func TestRecordedIsEnforced(t *testing.T) {
 			write("proc/meminfo", "MemTotal: 1048576 kB\nMemAvailable: 1048576 kB\n")
 			write("proc/self/cgroup", c.own)
 			write("proc/self/mountinfo", c.mounts)
-			for folder, bytes := range c.limits { // as files of either version: only those of its own count
+			for folder, bytes := range c.limits { // writes files of both versions; only one version counts
 				for _, file := range []string{"memory.max", "memory.limit_in_bytes"} {
 					write(folder+"/"+file, strconv.FormatInt(bytes, 10)+"\n")
 				}

@@ -1,5 +1,5 @@
-// Package machine describes the parts of this machine that affect a measurement, except the processor: limits,
-// tuning and load. It reads the kernel's files and leaves out what they do not have.
+// Package machine describes the parts of this machine that affect a measurement, except the processor: limits, tuning
+// and load. The package reads the kernel's files. Facts that these files do not contain are omitted.
 package machine
 
 import (
@@ -10,34 +10,35 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Facts are the state of the machine before the run's processes began, except Copy.
+// Facts describes the state of the machine before the run's processes started. Only Copy is measured later.
 type Facts struct {
-	// Affinity lists the CPUs on which psbench may run, in the kernel's format, e.g. 0-3,8.
+	// Affinity lists the CPUs on which psbench may run, in the kernel's format, such as 0-3,8.
 	Affinity string `json:"affinity,omitempty"`
-	// Governor is the frequency governor of these CPUs, e.g. performance; several if they differ.
+	// Governor is the frequency governor of these CPUs, such as performance. Governor lists several governors if they
+	// differ.
 	Governor string `json:"governor,omitempty"`
-	// Caches are the data caches of the first of these CPUs, the nearest first.
+	// Caches lists the data caches of the first of these CPUs, from the innermost to the outermost.
 	Caches []Cache `json:"caches,omitempty"`
 	// Limits are the limits of psbench's cgroups.
 	Limits *Limits `json:"limits,omitempty"`
-	// Copy is the speed of copying memory, measured after the run's processes ended. Only a run that leaves its
-	// result measures it.
+	// Copy is the speed of copying memory, measured after the run's processes have ended. Only runs that store their
+	// result measure it.
 	Copy *Copy `json:"copy,omitempty"`
-	// Load is the one-minute load average when psbench began. The noise of the result has later ones.
+	// Load is the one-minute load average when psbench started. The noise of the result contains later values.
 	Load *float64 `json:"load,omitempty"`
-	// Clock is the clock of all time stamps.
+	// Clock is the clock of all timestamps.
 	Clock *Clock `json:"clock,omitempty"`
-	// Variables are the environment variables that libraries, psbench or a scheduler read.
+	// Variables contains the environment variables that libraries, psbench or a scheduler read.
 	Variables map[string]string `json:"variables,omitempty"`
 }
 
-// Limits are the tightest limits of all cgroups of psbench; 0 means no limit.
+// Limits contains the tightest limits of all cgroups that contain psbench. 0 means no limit.
 type Limits struct {
-	CPUs        float64 `json:"cpus,omitempty"` // CPU time per time
+	CPUs        float64 `json:"cpus,omitempty"` // CPU time per wall-clock time
 	MemoryBytes int64   `json:"memory_bytes,omitempty"`
 }
 
-// Read returns the facts of this machine. It takes variables from environ, which has the format of os.Environ.
+// Read returns the facts about this machine. Read takes variables from environ, which has the format of os.Environ.
 func Read(environ []string) Facts {
 	f := read(procfs.Here())
 	f.Clock.StepNS = step(comm.Now)
@@ -45,7 +46,7 @@ func Read(environ []string) Facts {
 	return f
 }
 
-// read returns the facts in the files below a root.
+// read returns the facts from the files below root.
 func read(root fs.FS) Facts {
 	affinity := allowed(root)
 	cpus := parseCPUs(affinity)
@@ -61,7 +62,7 @@ func read(root fs.FS) Facts {
 	}
 }
 
-// bounds returns the tightest limits of psbench's cgroups, or nil without any.
+// bounds returns the tightest limits of psbench's cgroups, or nil if there are none.
 func bounds(root fs.FS) *Limits {
 	l := Limits{CPUs: procfs.CPULimit(root), MemoryBytes: procfs.MemoryLimit(root)}
 	if l == (Limits{}) {
@@ -70,7 +71,7 @@ func bounds(root fs.FS) *Limits {
 	return &l
 }
 
-// load returns the one-minute load average, or nil if the kernel does not say.
+// load returns the one-minute load average, or nil if the kernel does not report it.
 func load(root fs.FS) *float64 {
 	load, ok := procfs.Load(root)
 	if !ok {
@@ -79,11 +80,11 @@ func load(root fs.FS) *float64 {
 	return &load
 }
 
-// MemoryMiB returns the memory of this machine that the kernel manages, in MiB, ignoring cgroup limits; 0 if the
-// kernel does not say.
+// MemoryMiB returns the memory of this machine that the kernel manages, in MiB. MemoryMiB ignores cgroup limits.
+// MemoryMiB returns 0 if the kernel does not report this memory.
 func MemoryMiB() int64 { return procfs.MemTotal(procfs.Here()) >> 20 }
 
-// word returns the first word of a file, at most as long as kernel words are.
+// word returns the first word of a file. word limits the length to the length of the kernel's words.
 func word(text string) string {
 	fields := strings.Fields(text)
 	const most = 64

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/comm"
 )
 
-// host is the files of a machine with all that is read.
+// host returns the files of a machine that reports all facts.
 func host() fstest.MapFS {
 	files := fstest.MapFS{}
 	for name, text := range map[string]string{
@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A value that the kernel does not report is absent; all others are present.
+// If the kernel does not report a value, this value is absent, and all others are present.
 func TestWithoutFiles(t *testing.T) {
 	for missing, absent := range map[string]func(*Facts){
 		"proc/self/status":    func(f *Facts) { f.Affinity, f.Governor, f.Caches = "", "", nil },
@@ -95,7 +95,7 @@ func TestWithoutFiles(t *testing.T) {
 	}
 }
 
-// This machine tells something, and its clock goes.
+// This machine reports facts, and its clock advances.
 func TestOfThisMachine(t *testing.T) {
 	f := Read(os.Environ())
 	if parseCPUs(f.Affinity) == nil || f.Clock.StepNS <= 0 {
@@ -168,7 +168,7 @@ func TestParseKiB(t *testing.T) {
 	}
 }
 
-// Whatever the files contain, values stay in range and nothing fails.
+// For any contents of the files, values stay in range and nothing fails.
 func FuzzRead(f *testing.F) {
 	f.Add("Cpus_allowed_list:\t2-3,8\n", "0::/a/b\n1:cpu:/x\n", "150000 100000\n", "48K\n", "3.70 1\n")
 	f.Add("Cpus_allowed_list:\t0\n", "4:memory:/\n", "9223372036854771712\n", "32M\n", "NaN\n")
@@ -200,7 +200,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The user's kernels stay.
+// Kernels does not override variables that the user has set.
 func TestKernels(t *testing.T) {
 	t.Setenv(kernelsVariable, "Haswell")
 	if got := Kernels(); got != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// CPUs are CPU numbers in ascending order. Their text has the kernel's format, e.g. 0-3,8.
+// CPUs is a list of CPU numbers in ascending order. As text it has the kernel's format, such as 0-3,8.
 type CPUs []int
 
 // String formats the list as the kernel does.
@@ -44,10 +44,10 @@ func (c *CPUs) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Node is a NUMA node with those of its CPUs on which psbench may run.
+// Node is a NUMA node. Node lists only the CPUs on which psbench may run.
 type Node struct {
 	Number int `json:"node"`
-	// Cores lists the hardware threads of each core.
+	// Cores lists, for each core, its hardware threads.
 	Cores []CPUs `json:"cores"`
 }
 
@@ -58,8 +58,8 @@ func (n Node) CPUs() CPUs {
 	return all
 }
 
-// Nodes returns the NUMA nodes of this machine that have CPUs for psbench. CPUs without a known node belong to node
-// 0, and a CPU without a known core is its own core. The list is empty if the kernel lists no CPUs.
+// Nodes returns the NUMA nodes of this machine that have CPUs for psbench. A CPU without a known node belongs to node
+// 0. A CPU without a known core counts as its own core. The list is empty if the kernel lists no CPUs.
 func Nodes() []Node { return nodes(procfs.Here()) }
 
 func nodes(root fs.FS) []Node {

@@ -44,7 +44,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// The CPUs of this machine's nodes are those that this process may run on.
+// The CPUs of this machine's nodes are exactly the CPUs on which this process may run.
 func TestNodesOfThisMachine(t *testing.T) {
 	var all CPUs
 	for _, n := range Nodes() {
@@ -56,7 +56,7 @@ func TestNodesOfThisMachine(t *testing.T) {
 	}
 }
 
-// What is written of CPUs is read as the same.
+// A list of CPUs that is formatted and parsed stays the same.
 func TestCPUsAsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cpus := CPUs(rapid.SliceOfNDistinct(rapid.IntRange(0, 40), 0, 20, rapid.ID).Draw(t, "CPUs"))

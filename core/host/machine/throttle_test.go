@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Of all cgroups and cores the one counts that was throttled longest, of either version.
+// The result is the longest time of all cgroups, of either version, and the longest time of all cores.
 func TestThrottled(t *testing.T) {
 	const unified = "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }

@@ -8,15 +8,16 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Variables of libraries, psbench and schedulers. No other variable is ever recorded.
+// These are the recorded variables of libraries, psbench and schedulers. No other variables are ever recorded.
 var (
 	prefixes = []string{"OMP_", "OPENBLAS_", "MKL_", "CUDA_", "NCCL_", "SLURM_", "PSBENCH_"}
 	names    = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT"}
-	// secrets are words in the names of secret variables, such as SLURM_JWT; their values are not recorded.
+	// secrets lists words in the names of variables that contain secrets, such as SLURM_JWT. Values of variables with
+	// such names are not recorded.
 	secrets = []string{"JWT", "TOKEN", "SECRET", "PASSWORD", "KEY"}
 )
 
-// longest limits the recorded bytes of a value.
+// longest limits how many bytes of a value are recorded.
 const longest = 1024
 
 // variables returns the variables of an environment that may affect a measurement.
@@ -42,12 +43,12 @@ func recorded(name string) bool {
 		!slices.ContainsFunc(secrets, holds)
 }
 
-// kernelsVariable selects the kernels of OpenBLAS when it is loaded.
+// kernelsVariable selects the kernels of OpenBLAS when this library is loaded.
 const kernelsVariable = "OPENBLAS_CORETYPE"
 
-// Kernels returns the variables, as NAME=VALUE, with which processes get the fastest kernels of this machine. Old
-// versions of OpenBLAS do not know newer CPUs and fall back to kernels of half the speed where AVX-512 would work.
-// Variables that the user has set stay.
+// Kernels returns variables, as NAME=VALUE, that make libraries use the fastest kernels of this machine. Old versions
+// of OpenBLAS do not know newer CPUs. Such versions choose kernels with half the speed even if the CPU supports
+// AVX-512. Kernels does not override variables that the user has set.
 func Kernels() []string {
 	if _, set := os.LookupEnv(kernelsVariable); set || !cpu.X86.HasAVX512F || !cpu.X86.HasAVX512DQ ||
 		!cpu.X86.HasAVX512BW || !cpu.X86.HasAVX512VL {

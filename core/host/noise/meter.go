@@ -8,24 +8,24 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Meter divides a run into intervals. It reads the system at the borders of an interval, which takes a few ms, and
-// does nothing in between. Calls must not overlap.
+// Meter divides a run into intervals. Meter reads the system's counters at the start and end of each interval, which
+// takes a few ms. Meter does nothing during an interval. The methods of Meter must not be called concurrently.
 type Meter struct {
 	source    source
 	processes func() []Process
-	name      string // of the interval that runs, or ""
+	name      string // name of the current interval; "" if there is none
 	last      *sample
 	intervals []Interval
 }
 
-// NewMeter returns a Meter for a run. processes lists the run's processes on the core's host, the core first; more
-// of them may appear during an interval.
+// NewMeter returns a Meter for a run. processes lists the run's processes on the core's host, with the core first. The
+// list may grow during an interval.
 func NewMeter(processes func() []Process) *Meter {
 	return &Meter{source: source{root: procfs.Here(), clock: clockOf, now: time.Now, throttled: machine.ReadThrottled},
 		processes: processes}
 }
 
-// Begin ends the current interval, if any, and begins another.
+// Begin ends the current interval, if any, and starts another.
 func (m *Meter) Begin(name string) {
 	next := m.source.sample(m.processes())
 	if m.name != "" {
@@ -57,7 +57,7 @@ func between(name string, a, b *sample) Interval {
 	return i
 }
 
-// of returns the usage of a process; zero if the sample has no such process.
+// of returns the usage of a process, or zero if the sample does not contain the process.
 func (s *sample) of(pid int) used {
 	for _, p := range s.processes {
 		if p.PID == pid {
@@ -67,9 +67,10 @@ func (s *sample) of(pid int) used {
 	return used{}
 }
 
-// since returns the difference of two readings of a process.
+// since returns the difference between two readings of a process.
 func (p *used) since(earlier used) Usage {
-	// The kernel forgets the usage of a child when it dies and its parent does not wait for it.
+	// The difference may be negative: if a child dies and its parent does not wait for it, the kernel forgets the
+	// child's usage.
 	u := Usage{Name: p.Name, PID: p.PID, CPU: max(0, p.cpu-earlier.cpu)}
 	if p.blind || earlier.blind {
 		return u
@@ -84,13 +85,13 @@ func (p *used) since(earlier used) Usage {
 	return u
 }
 
-// until returns the difference of two readings of the machine; coarse is how many times of the run's processes in
-// between are in ticks. It is nil if the machine's times do not advance with the clock, as in a sandbox where they
-// stand still.
+// until returns the difference between two readings of the machine. coarse is the number of readings of the run's
+// processes, in both samples, that are in ticks. until returns nil if the counters do not advance with the clock. In
+// some sandboxes the counters do not advance at all.
 func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse int) *Machine {
 	m := &Machine{Cores: later.cores, Steal: sinceTicks(t.steal, later.steal), Idle: sinceTicks(t.idle, later.idle)}
-	// The kernel rounds the columns idle, iowait and steal to ticks, once for all cores. A kernel without exact
-	// idle times is off by about one tick per core.
+	// The kernel rounds each of the columns idle, iowait and steal to ticks, over all cores. A kernel that does not
+	// measure idle time exactly has an error of about one tick per core.
 	m.Uncertainty = time.Duration(max(3, m.Cores)+coarse) * procfs.Tick
 	all := duration * time.Duration(m.Cores)
 	if told := sinceTicks(t.total, later.total); t.cores != later.cores || told+m.Uncertainty < all/2 {
@@ -99,7 +100,7 @@ func (t *machineTimes) until(later *machineTimes, duration time.Duration, coarse
 	return m
 }
 
-// sinceTicks returns the time between two readings of a counter, which may run backwards.
+// sinceTicks returns the time between two readings of a counter. The counter may run backwards.
 func sinceTicks(earlier, later int64) time.Duration {
 	const most = 1 << 36 // 21 years
 	return time.Duration(min(max(0, later-earlier), most)) * procfs.Tick

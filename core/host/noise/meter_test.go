@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// host is a machine of four cores with processes, and the clocks that the kernel has beside it.
+// host is a fake machine with four cores, with the files and clocks of its kernel.
 type host struct {
 	fstest.MapFS
 	at     time.Time
@@ -33,7 +33,7 @@ func (h *host) machine(busy, idle, iowait, steal int, load float64) {
 	h.write("loadavg", fmt.Sprintf("%.2f 0 0 1/1 1\n", load))
 }
 
-// process sets what a process has used; ticks are what stat says, and so are children.
+// process sets the usage of a process. ticks and children are the values in the file stat; clock is the CPU clock.
 func (h *host) process(pid, group, ticks, children int, clock time.Duration) {
 	h.write(fmt.Sprintf("%d/stat", pid),
 		fmt.Sprintf("%d (x) S 1 %d 0 0 -1 0 0 0 0 0 %d 0 %d 0 20", pid, group, ticks, children))
@@ -42,7 +42,7 @@ func (h *host) process(pid, group, ticks, children int, clock time.Duration) {
 	}
 }
 
-// thread sets the switches of a thread, and the processes that it started.
+// thread sets the context switches of a thread and the processes that it started.
 func (h *host) thread(pid, tid, voluntary, involuntary int, children string) {
 	folder := fmt.Sprintf("%d/task/%d/", pid, tid)
 	h.write(folder+"status", fmt.Sprintf("Name:\tx\nvoluntary_ctxt_switches:\t%d\nnonvoluntary_ctxt_switches:\t%d\n",
@@ -52,7 +52,7 @@ func (h *host) thread(pid, tid, voluntary, involuntary int, children string) {
 
 func (h *host) write(name, text string) { h.MapFS["proc/"+name] = &fstest.MapFile{Data: []byte(text)} }
 
-// meter measures the host.
+// meter returns a Meter that measures the host.
 func (h *host) meter(processes ...Process) *Meter {
 	return &Meter{
 		source: source{
@@ -67,7 +67,7 @@ func (h *host) meter(processes ...Process) *Meter {
 
 var run = []Process{{"core", 10, true}, {"supervisor", 20, false}, {"trainer0", 30, false}, {"server1", 40, false}}
 
-// start is a host on which a run has begun.
+// start returns a host on which a run has started, and its Meter.
 func start() (*host, *Meter) {
 	h := newHost()
 	h.machine(1000, 5000, 100, 10, 0.5)
@@ -87,25 +87,25 @@ func start() (*host, *Meter) {
 
 const s = time.Second
 
-// An interval has what each process used, with what it started, and what is left is others'.
+// An interval contains the usage of each process, including its children. All other CPU time counts as time of others.
 func TestIntervals(t *testing.T) {
 	h, m := start()
-	h.at = h.at.Add(10 * s) // 40 s of CPU time
+	h.at = h.at.Add(10 * s) // 40 s of CPU time on four cores
 	h.machine(1000+2400, 5000+1400, 100+100, 10+100, 2.5)
-	h.process(10, 10, 1, 200, s+s/10) // it counts alone
+	h.process(10, 10, 1, 200, s+s/10) // its children do not count
 	h.thread(10, 10, 100, 10, "20 70")
 	h.process(70, 10, 0, 0, s)
 	h.process(30, 30, 0, 0, s+4*s)
-	h.thread(30, 30, 1007, 100, "50")         // a child that runs
+	h.thread(30, 30, 1007, 100, "50")         // has a running child
 	h.thread(30, 32, 3, 4, "")                // a new thread
-	delete(h.MapFS, "proc/30/task/31/status") // one that has ended
+	delete(h.MapFS, "proc/30/task/31/status") // a thread that has ended
 	delete(h.MapFS, "proc/30/task/31/children")
 	h.process(50, 30, 0, 0, 2*s)
 	h.thread(50, 50, 5, 6, "")
-	h.thread(20, 21, 0, 0, "30 40 60") // an orphan of the trainer's group
-	h.process(60, 30, 300, 0, 0)       // without a clock
+	h.thread(20, 21, 0, 0, "30 40 60") // has an orphan of the trainer's group
+	h.process(60, 30, 300, 0, 0)       // has no CPU clock
 	h.thread(60, 60, 0, 1, "")
-	h.process(40, 40, 0, 150, 2*s) // a child that has ended
+	h.process(40, 40, 0, 150, 2*s) // a child of this process has ended
 	h.thread(40, 40, 1, 3, "")
 	m.End()
 	load, zero := 2.5, int64(0)
@@ -126,10 +126,11 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Others and steal cause a warning above 5 % of the machine's CPU time, after their uncertainty is subtracted.
+// If others or steal took more than 5 % of the machine's CPU time, there is a warning. The uncertainty is subtracted
+// first.
 func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct {
-		others, steal time.Duration // of 40 s
+		others, steal time.Duration // of 40 s of CPU time
 		want          []string
 	}{
 		"a quiet machine": {0, 0, nil},
@@ -152,7 +153,7 @@ func TestWarnings(t *testing.T) {
 			busy, steal := int((ours+c.others)/procfs.Tick), int(c.steal/procfs.Tick)
 			h.machine(1000+busy, 5000+4000-busy-steal, 100, 10+steal, 1)
 			m.Begin(After)
-			h.machine(90000, 5000, 100, 90000, 1) // is no business of the measured pass
+			h.machine(90000, 5000, 100, 90000, 1) // does not affect the measured pass
 			m.End()
 			if d := cmp.Diff(c.want, Warnings(m.Intervals(), "the measured pass")); d != "" {
 				t.Errorf("%s: %s", name, d)
@@ -161,10 +162,10 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Throttling causes a warning only for the measured pass, from 5 % of it on.
+// Throttling causes a warning only if it affects more than 5 % of the measured pass.
 func TestThrottling(t *testing.T) {
 	for name, c := range map[string]struct {
-		quota, heat time.Duration // of 10 s
+		quota, heat time.Duration // of an interval of 10 s
 		want        []string
 	}{
 		"hardly": {s / 2, s / 2, nil},
@@ -191,7 +192,7 @@ func TestThrottling(t *testing.T) {
 	}
 }
 
-// A value that the system does not report is absent; all others are present.
+// If the system does not report a value, this value is absent, and all others are present.
 func TestWithoutFiles(t *testing.T) {
 	full := Interval{}
 	for name, c := range map[string]struct {
@@ -236,12 +237,13 @@ func TestWithoutFiles(t *testing.T) {
 	}
 }
 
-// The system's own files describe this process and a child that it waited for, whose times are rounded to ticks.
+// The system's real files describe this process and a child for which it waited. The times of both processes are
+// rounded to ticks.
 func TestOfThisProcess(t *testing.T) {
 	m := NewMeter(func() []Process { return []Process{{Name: "test", PID: os.Getpid()}} })
 	m.Begin(Measured)
 	began := time.Now()
-	for time.Since(began) < 100*time.Millisecond { // of CPU time a part
+	for time.Since(began) < 100*time.Millisecond { // CPU time for each part
 	}
 	spin := exec.Command("sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
 	if err := spin.Run(); err != nil {

@@ -1,4 +1,4 @@
-// Package noise measures which other work took the machine's CPU time during a run.
+// Package noise measures how much of the machine's CPU time other work took during a run.
 package noise
 
 import (
@@ -9,15 +9,15 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// The intervals of a run, in order. A run without a warm-up pass has no interval for it.
+// These are the intervals of a run, in order. A run without a warm-up pass has no interval for it.
 const (
-	Before   = "before" // from the start of the run to the first pass or row
+	Before   = "before" // from the start of the run to its first pass or row
 	WarmUp   = "warm-up"
 	Measured = "measured"
-	After    = "after" // while the core collects what was recorded
+	After    = "after" // while the core collects the recorded data
 )
 
-// Interval says where the CPU time of the core's host went in one part of a run. Values that the system does not
+// Interval says how the CPU time of the core's host was used during one part of a run. Values that the system does not
 // report are absent.
 type Interval struct {
 	Name     string        `json:"name"`
@@ -25,34 +25,35 @@ type Interval struct {
 	// Load is the one-minute load average at the end of the interval.
 	Load    *float64 `json:"load,omitempty"`
 	Machine *Machine `json:"machine,omitempty"`
-	// Quota is how long a CPU limit stopped processes of psbench's cgroups, summed over all cores. Heat is how long
-	// the core that overheated longest was too hot.
+	// Quota is how long a CPU limit stopped processes of psbench's cgroups, summed over all cores. Heat is how long the
+	// core that overheated longest was too hot.
 	Quota time.Duration `json:"throttled_quota_ns,omitempty"`
 	Heat  time.Duration `json:"throttled_heat_ns,omitempty"`
-	// Processes are the run's processes on the core's host, the core first.
+	// Processes lists the run's processes on the core's host. The core comes first.
 	Processes []Usage `json:"processes"`
 }
 
-// Machine is the CPU time of all cores of a host in an interval. The run's processes used what Others, Steal and
-// Idle leave.
+// Machine is the CPU time of all cores of a host in an interval. The time that remains after Others, Steal and Idle was
+// used by the run's processes.
 type Machine struct {
 	Cores int `json:"cores"`
-	// Others is the time of all processes outside the run, including the kernel's own.
+	// Others is the CPU time of all processes that do not belong to the run. Others includes the kernel's own time.
 	Others time.Duration `json:"others_ns"`
-	// Uncertainty is the possible error of Others: the system counts in ticks of 10 ms.
+	// Uncertainty is the possible error of Others, because the system counts in ticks of 10 ms.
 	Uncertainty time.Duration `json:"uncertainty_ns"`
 	// Steal is the time during which a core had work but the hypervisor ran another guest.
 	Steal time.Duration `json:"steal_ns"`
 	Idle  time.Duration `json:"idle_ns"`
 }
 
-// Usage is what a process of the run and its own children used in an interval.
+// Usage is the CPU time and the context switches of a process of the run in an interval. Usage includes the process's
+// own children.
 type Usage struct {
-	Name string        `json:"name"` // trainer0, data, core, supervisor
+	Name string        `json:"name"` // such as trainer0, data, core or supervisor
 	PID  int           `json:"pid"`
 	CPU  time.Duration `json:"cpu_ns"`
-	// Context switches of the threads that are alive at the end of the interval: voluntary when a thread waits,
-	// involuntary when another thread takes its core.
+	// VoluntarySwitches and InvoluntarySwitches count context switches of the threads that exist at the end of the
+	// interval. A switch is voluntary if the thread waits, and involuntary if another thread takes its core.
 	VoluntarySwitches   *int64 `json:"voluntary_switches,omitempty"`
 	InvoluntarySwitches *int64 `json:"involuntary_switches,omitempty"`
 }
@@ -65,10 +66,10 @@ func (i *Interval) Share(cpu time.Duration) float64 {
 	return cpu.Seconds() / (i.Duration.Seconds() * float64(i.Machine.Cores))
 }
 
-// Compute derives the time of others from the wall-clock time of all cores.
+// Compute derives the CPU time of others from the wall-clock time of all cores.
 //
-// Linux measures the idle time of a core to the ns. It counts busy time by sampling at each procfs.Tick, which is
-// too coarse for the half second of a short pass.
+// Linux measures the idle time of a core in ns. Linux counts busy time by sampling at every procfs.Tick. Sampling is
+// too coarse for a short pass of half a second.
 func (i *Interval) Compute() {
 	m := i.Machine
 	if m == nil {
@@ -98,8 +99,8 @@ func (i *Interval) Loud(took, uncertainty time.Duration) bool {
 	return i.Share(took-uncertainty) > loud
 }
 
-// Warnings returns one sentence for each cause that took CPU time or slowed the machine during the measured part,
-// if it is above the threshold. during names that part, e.g. "the measured pass".
+// Warnings returns one sentence for each cause that took CPU time or slowed the machine during the measured interval,
+// if it exceeds a threshold. during names this interval in the sentences, as in "the measured pass".
 func Warnings(intervals []Interval, during string) []string {
 	i := Find(intervals, Measured)
 	if i == nil {

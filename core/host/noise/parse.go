@@ -7,22 +7,22 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// machineTimes are CPU times of all cores since the host started. They stay in ticks, because a hundred cores
-// overflow an int64 of ns after a year.
+// machineTimes holds the CPU times of all cores since the host started, in ticks. In ns, the times of a hundred cores
+// would overflow an int64 after a year.
 type machineTimes struct {
 	cores              int
 	idle, steal, total int64 // idle includes waiting for disks
 }
 
-// Columns of the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. The guest columns
-// that follow are already part of user and nice.
+// These are columns of the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. The guest
+// columns after them are already included in user and nice.
 const (
 	columnIdle   = 3
 	columnIOWait = 4
 	columnSteal  = 7
 )
 
-// parseMachine reads /proc/stat.
+// parseMachine parses /proc/stat.
 func parseMachine(text string) (t machineTimes, ok bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -56,7 +56,7 @@ func parseMachine(text string) (t machineTimes, ok bool) {
 // switches counts the context switches of a thread.
 type switches struct{ voluntary, involuntary int64 }
 
-// parseSwitches reads /proc/PID/task/TID/status.
+// parseSwitches parses /proc/PID/task/TID/status.
 func parseSwitches(text string) (s switches, ok bool) {
 	voluntary, err1 := strconv.ParseUint(procfs.Field(text, "voluntary_ctxt_switches"), 10, 62)
 	involuntary, err2 := strconv.ParseUint(procfs.Field(text, "nonvoluntary_ctxt_switches"), 10, 62)

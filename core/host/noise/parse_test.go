@@ -51,7 +51,7 @@ func TestParseSwitches(t *testing.T) {
 	}
 }
 
-// Whatever a file says, times are neither negative nor so large that sums overflow.
+// For any file, times are not negative, and not so large that sums overflow.
 func FuzzParse(f *testing.F) {
 	f.Add("cpu  10 20 30 400 5 6 7 8 9 10\ncpu0 5 10 15 200 2 3 3 4 0 0\n")
 	f.Add("Name:\tx\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n")

@@ -16,39 +16,39 @@ import (
 type Process struct {
 	Name string
 	PID  int
-	// Alone excludes its children from its usage.
+	// Alone means that the children of the process do not count in its usage.
 	Alone bool
 }
 
-// sample holds the readings of one moment.
+// sample holds the readings at one moment.
 type sample struct {
 	at        time.Time
 	machine   *machineTimes // nil if unknown
 	load      *float64      // nil if unknown
 	throttled machine.Throttled
-	processes []used // those that existed
+	processes []used // processes that existed at this moment
 }
 
-// used is what a process and its own children have used so far.
+// used is the usage of a process and its own children since they started.
 type used struct {
 	Process
 	cpu     time.Duration
-	coarse  int // number of times in cpu that are in ticks
+	coarse  int // how many of the times in cpu were in ticks
 	threads map[int]switches
-	blind   bool // some switches could not be read
+	blind   bool // some context switches could not be read
 }
 
-// source provides the samples.
+// source takes samples.
 type source struct {
-	root fs.FS // the machine's files
-	// clock returns the CPU time of a process, including ended threads.
+	root fs.FS // files of the machine
+	// clock returns the CPU time of a process, including its threads that have ended.
 	clock func(pid int) (time.Duration, bool)
 	now   func() time.Time
-	// throttled reads the kernel's counts of slow-downs.
+	// throttled returns for how long the kernel has slowed the machine down.
 	throttled func() machine.Throttled
 }
 
-// sample takes a sample. Missing files are no error.
+// sample takes a sample. Missing files are not an error.
 func (s *source) sample(processes []Process) *sample {
 	out := &sample{at: s.now(), throttled: s.throttled()}
 	if t, ok := parseMachine(procfs.Text(s.root, "proc/stat")); ok {
@@ -68,7 +68,7 @@ func (s *source) sample(processes []Process) *sample {
 	for i := range all {
 		alive[i] = w.count(all[i].PID, &all[i])
 	}
-	for i, p := range all { // after the other samples are complete
+	for i, p := range all { // copied only after all counts are complete
 		if alive[i] {
 			out.processes = append(out.processes, p)
 		}
@@ -79,14 +79,15 @@ func (s *source) sample(processes []Process) *sample {
 // walk visits the process trees of the run.
 type walk struct {
 	*source
-	owners map[int]*used // by process; a process group has the number of its process
+	owners map[int]*used // keyed by process ID, which is also the ID of the process's group
 	seen   map[int]bool
 }
 
-// count adds the usage of a process and its children to owner. Children that are processes of the run have owners
-// of their own. It returns false if the process is gone.
+// count adds the usage of a process and its children to owner. Children that are processes of the run have their own
+// owners. count returns false if the process has ended.
 //
-// An orphan becomes a child of the supervisor; its process group says whose it was.
+// An orphan becomes a child of the supervisor. The process group of an orphan shows to which process the orphan
+// belonged.
 func (w *walk) count(pid int, owner *used) bool {
 	stat, ok := procfs.ReadStat(w.root, pid)
 	if !ok {
@@ -106,7 +107,7 @@ func (w *walk) count(pid int, owner *used) bool {
 		owner.coarse++
 	}
 	folder := path.Join("proc", strconv.Itoa(pid), "task")
-	threads, _ := fs.ReadDir(w.root, folder) // without it no switches are known
+	threads, _ := fs.ReadDir(w.root, folder) // if this fails, the switches are unknown
 	owner.blind = owner.blind || len(threads) == 0
 	for _, thread := range threads {
 		w.thread(path.Join(folder, thread.Name()), owner)
@@ -114,13 +115,13 @@ func (w *walk) count(pid int, owner *used) bool {
 	return true
 }
 
-// thread counts the switches of a thread and the processes that it started.
+// thread adds the context switches of a thread, and visits the processes that it started.
 func (w *walk) thread(folder string, owner *used) {
 	id, err := strconv.Atoi(path.Base(folder))
 	status := procfs.Text(w.root, path.Join(folder, "status"))
 	if s, ok := parseSwitches(status); ok && err == nil {
 		owner.threads[id] = s
-	} else if status != "" { // an empty status: the thread has ended
+	} else if status != "" { // if status is empty, the thread has ended
 		owner.blind = true
 	}
 	if owner.Alone {
@@ -134,9 +135,9 @@ func (w *walk) thread(folder string, owner *used) {
 	}
 }
 
-// clockOf reads the CPU clock of a process; clock_getcpuclockid(3) defines its number.
+// clockOf reads the CPU clock of a process. clock_getcpuclockid(3) defines the clock's number.
 func clockOf(pid int) (time.Duration, bool) {
-	const sched = 2 // the kernel's CPUCLOCK_SCHED: ns, including ended threads
+	const sched = 2 // CPUCLOCK_SCHED in the kernel: ns, including threads that have ended
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^pid)<<3|sched, &t); err != nil { // #nosec G115 -- a process number
 		return 0, false

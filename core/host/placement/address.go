@@ -16,7 +16,7 @@ import (
 type Interface struct {
 	Name string
 	Up   bool
-	// Addresses are those that other hosts can reach; link-local addresses are left out.
+	// Addresses lists the addresses that other hosts can reach. Addresses omits link-local addresses.
 	Addresses []netip.Addr
 }
 
@@ -29,7 +29,7 @@ func Interfaces() ([]Interface, error) {
 	var all []Interface
 	for _, i := range list {
 		one := Interface{Name: i.Name, Up: i.Flags&net.FlagUp != 0}
-		addresses, err := i.Addrs() // none if the interface has gone
+		addresses, err := i.Addrs() // fails if the interface no longer exists
 		if err == nil {
 			for _, a := range addresses {
 				if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLinkLocalUnicast() {
@@ -42,9 +42,9 @@ func Interfaces() ([]Interface, error) {
 	return all, nil
 }
 
-// ChooseAddress returns the one address of an interface that is up, named by want or lying in the network want, as
-// in 10.0.0.0/8. An interface with one IPv4 address has that one, whatever IPv6 addresses it has. The error says in
-// a sentence what the host has instead.
+// ChooseAddress returns the address of an interface that is up. want is the name of the interface, or a network such as
+// 10.0.0.0/8 that contains the address. There must be only one such address. If an interface has one IPv4 address, its
+// IPv6 addresses do not count. The error says in a sentence what the host has instead.
 func ChooseAddress(want string, have []Interface) (netip.Addr, error) {
 	network, err := netip.ParsePrefix(want)
 	byNetwork := err == nil
@@ -97,7 +97,7 @@ func ChooseAddress(want string, have []Interface) (netip.Addr, error) {
 // CheckAddress returns an error if processes of this host cannot listen on an address. The error says in a sentence
 // what the host has instead.
 func CheckAddress(ip netip.Addr, have []Interface) error {
-	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String()) // all of 127.0.0.0/8 works
+	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 0).String()) // works for all addresses in 127.0.0.0/8
 	if errors.Is(err, syscall.EADDRNOTAVAIL) {
 		return fmt.Errorf("is no address of this host: there are %s", listed(have))
 	}
@@ -107,7 +107,7 @@ func CheckAddress(ip netip.Addr, have []Interface) error {
 	return l.Close()
 }
 
-// of4 returns the IPv4 addresses.
+// of4 returns the IPv4 addresses of a list.
 func of4(all []netip.Addr) (some []netip.Addr) {
 	for _, a := range all {
 		if a.Is4() {
@@ -117,10 +117,10 @@ func of4(all []netip.Addr) (some []netip.Addr) {
 	return some
 }
 
-// mostListed limits the interfaces in a sentence.
+// mostListed limits how many interfaces a sentence lists.
 const mostListed = 8
 
-// listed lists the interfaces: "lo (127.0.0.1), eth0 (down)".
+// listed formats a list of interfaces, as in "lo (127.0.0.1), eth0 (down)".
 func listed(have []Interface) string {
 	if len(have) == 0 {
 		return "none"
@@ -145,9 +145,10 @@ func listed(have []Interface) string {
 	return strings.Join(parts, ", ")
 }
 
-// DefaultAddress returns the address of a host if the user chose none. It takes the first non-loopback address of
-// the host's name that the host has, else the first non-loopback address of an interface that is up, else
-// 127.0.0.1.
+// DefaultAddress returns the address of a host if the user chose none. The default is the first address of the host's
+// name that an interface has and that is not a loopback address. If the name has no such address, the default is the
+// first address of an interface that is up and not a loopback interface. If no interface has such an address either,
+// the default is 127.0.0.1.
 func DefaultAddress(named []netip.Addr, have []Interface) netip.Addr {
 	var all []netip.Addr
 	for _, i := range have {

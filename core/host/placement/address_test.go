@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// of is an interface that is up.
+// of returns an interface that is up.
 func of(name string, addresses ...string) Interface {
 	i := Interface{Name: name, Up: true}
 	for _, a := range addresses {
@@ -14,10 +14,10 @@ func of(name string, addresses ...string) Interface {
 	return i
 }
 
-// What can be listened on is decided by the kernel.
+// The kernel decides on which addresses a process can listen.
 func TestCheck(t *testing.T) {
 	for address, want := range map[string]string{
-		"127.0.0.1": "", "127.3.2.1": "", // of which no interface has the second
+		"127.0.0.1": "", "127.3.2.1": "", // no interface has the second address
 		"203.0.113.77": "is no address of this host: there are lo (127.0.0.1)",
 	} {
 		t.Run(address, func(t *testing.T) {

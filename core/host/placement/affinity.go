@@ -10,33 +10,36 @@ import (
 // Affinity says on which CPUs the processes of a host may run.
 type Affinity string
 
-// The affinities.
+// These are the affinities.
 const (
 	// Anywhere leaves the choice to the kernel.
 	Anywhere Affinity = "none"
 	// OnNode keeps each process on the CPUs of one NUMA node.
 	OnNode Affinity = "numa"
-	// OnCores gives each trainer and server the same number of cores of its own, all in one NUMA node.
+	// OnCores gives each trainer and server its own cores. All get the same number, and the cores of a process are in
+	// one NUMA node.
 	OnCores Affinity = "core"
 )
 
-// Affinities lists all affinities, the default first.
+// Affinities lists all affinities. The first is the default.
 var Affinities = []string{string(Anywhere), string(OnNode), string(OnCores)}
 
-// Pin is the part of a host where a process runs.
+// Pin is the part of a host on which a process runs.
 type Pin struct {
 	Node int // number of the NUMA node
 	CPUs machine.CPUs
 }
 
-// Pins returns the pins of one host's processes, which come in the order of their ranks. There are none if the
-// affinity is none or the host's CPUs are unknown. A companion works while its process waits, so both share CPUs.
-// If the host cannot have the affinity, note says in a sentence what it has instead; otherwise note is "".
+// Pins returns the pins of one host's processes, which must be in the order of their ranks. There are none if the
+// affinity is none or the host's CPUs are unknown. A companion works while its process waits, so both have the same
+// CPUs. If the host cannot provide the affinity, note says in a sentence which affinity applies instead. Otherwise note
+// is "".
 //
-// Ranks that talk share a node where possible. Trainers get blocks of the host's cores in rank order, and so do
-// servers, so a server is beside the first of its trainers, as Plan does for hosts. With OnCores each rank gets the
-// share of cores that fits on the fullest node, so that no trainer is faster for lack of neighbours. If some node
-// has fewer cores than trainers and servers, the affinity becomes OnNode. Data is on the node of the first trainer.
+// Ranks that communicate share a node if possible. Trainers get blocks of the host's cores in rank order, and so do
+// servers. A server is therefore on the node of its first trainer, as Plan places servers on the hosts of their first
+// trainers. With OnCores, each rank gets the same number of cores: the number that fits on the fullest node. So no
+// trainer is faster because its node has fewer ranks. If a node has fewer cores than trainers and servers, the affinity
+// becomes OnNode. Data is on the node of the first trainer.
 func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pin, note string) {
 	switch {
 	case affinity == Anywhere:
@@ -46,7 +49,7 @@ func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pi
 			host.Name, Anywhere, affinity)
 	}
 	nodeOf := make(map[string]int, len(processes)) // indices into host.Nodes
-	users := make([][]string, len(host.Nodes))     // trainers and servers of each node
+	users := make([][]string, len(host.Nodes))     // trainers and servers on each node
 	for _, kind := range []Kind{Trainer, Server} {
 		names := namesOf(processes, kind)
 		for i, name := range names {
@@ -54,7 +57,7 @@ func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pi
 			nodeOf[name], users[n] = n, append(users[n], name)
 		}
 	}
-	share := -1 // cores for each
+	share := -1 // number of cores for each rank
 	if affinity == OnCores {
 		if share, note = coresEach(host, users); note != "" {
 			share = -1
@@ -79,7 +82,7 @@ func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pi
 	return pins, note
 }
 
-// namesOf returns the processes of a kind, without companions.
+// namesOf returns the names of the processes of a kind, without companions.
 func namesOf(processes []Process, kind Kind) (names []string) {
 	for _, p := range processes {
 		if p.Kind == kind && p.Beside == "" {
@@ -89,7 +92,7 @@ func namesOf(processes []Process, kind Kind) (names []string) {
 	return names
 }
 
-// nodeOfCore returns the index of the node that has a core; cores count over the whole host.
+// nodeOfCore returns the index of the node that contains a core. Cores are numbered over the whole host.
 func nodeOfCore(host Host, core int) int {
 	for n, node := range host.Nodes {
 		if core -= len(node.Cores); core < 0 {
@@ -99,7 +102,7 @@ func nodeOfCore(host Host, core int) int {
 	return len(host.Nodes) - 1
 }
 
-// coresEach returns the number of cores for each trainer and server, or a note if there are too few.
+// coresEach returns the number of cores for each trainer and server, or a note if there are too few cores.
 func coresEach(host Host, users [][]string) (share int, note string) {
 	for n, node := range host.Nodes {
 		if len(users[n]) == 0 {
@@ -118,7 +121,8 @@ func coresEach(host Host, users [][]string) (share int, note string) {
 	return share, ""
 }
 
-// pin returns count cores of a node from first on, or the whole node if count is negative.
+// pin returns a pin with count cores of a node, starting with core first. If count is negative, pin returns the whole
+// node.
 func pin(node machine.Node, first, count int) Pin {
 	if count < 0 {
 		return Pin{node.Number, node.CPUs()}

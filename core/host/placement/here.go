@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// Here describes this host under a name, or under its own if that is "". gpus is the number of devices that the
-// CUDA driver shows; CUDA_VISIBLE_DEVICES may have hidden more.
+// Here describes this host. If name is "", the description has the host's own name. gpus is the number of devices that
+// the CUDA driver reports. CUDA_VISIBLE_DEVICES may hide more devices.
 func Here(name string, gpus int) Host {
 	if name == "" {
 		var err error

@@ -7,30 +7,32 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// Layout is a plan with everything that a run needs to start by it, print it and record it.
+// Layout is a plan with all facts that a run needs to start its processes, print the plan and record it.
 type Layout struct {
 	Policy   Policy   `json:"place"`
 	Affinity Affinity `json:"affinity"`
 	Hosts    []Host   `json:"hosts"`
-	// Processes keep the order in which they were given.
+	// Processes are in the order in which they were given.
 	Processes []Placed `json:"processes"`
-	// Notes has one sentence for each request that a host cannot meet.
+	// Notes contains one sentence for each request that a host cannot satisfy.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Placed is a process and where it runs.
+// Placed is a process with the place where it runs.
 type Placed struct {
 	Name string `json:"name"`
-	Host int    `json:"host"` // index into the hosts
-	// Device is the ordinal of the process's CUDA device, among those that its host shows; nil without one.
+	Host int    `json:"host"` // index into the list of hosts
+	// Device is the ordinal of the process's CUDA device among the visible devices of its host. Device is nil if the
+	// process has no device.
 	Device *int `json:"device,omitempty"`
-	// Node is the process's NUMA node, and CPUs are those on which it may run; nil if it is not pinned.
+	// Node is the process's NUMA node, and CPUs are the CPUs on which it may run. Node and CPUs are nil if the process
+	// is not pinned.
 	Node *int         `json:"node,omitempty"`
 	CPUs machine.CPUs `json:"cpus,omitempty"`
 }
 
-// Lay plans where processes run, using Plan and Pins. The CUDA ranks of a host take its devices in turn, trainers
-// before servers.
+// Lay plans where processes run, with Plan and Pins. The CUDA ranks of a host take its devices in turn, first trainers
+// and then servers.
 func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*Layout, error) {
 	plan, err := Plan(hosts, processes, policy)
 	if err != nil {
@@ -48,7 +50,7 @@ func Lay(hosts []Host, processes []Process, policy Policy, affinity Affinity) (*
 			l.Notes = append(l.Notes, note)
 		}
 	}
-	devices := make([]int, len(hosts)) // given out so far
+	devices := make([]int, len(hosts)) // number of devices that are already assigned, by host
 	for _, p := range processes {
 		placed := Placed{Name: p.Name, Host: plan[p.Name]}
 		if pin, ok := pins[placed.Host][p.Name]; ok {
@@ -74,7 +76,7 @@ func here(processes []Process, plan map[string]int, host int) (some []Process) {
 	return some
 }
 
-// Of returns where a process runs; false if the layout is nil or does not have it.
+// Of returns where a process runs. Of returns false if the layout is nil or does not contain the process.
 func (l *Layout) Of(name string) (Placed, bool) {
 	if l == nil {
 		return Placed{}, false
@@ -87,11 +89,11 @@ func (l *Layout) Of(name string) (Placed, bool) {
 	return Placed{}, false
 }
 
-// CPUs returns the CPUs to which a process is pinned; nil if it is not pinned.
+// CPUs returns the CPUs to which a process is pinned, or nil if it is not pinned.
 func (l *Layout) CPUs(name string) machine.CPUs {
 	p, _ := l.Of(name)
 	return p.CPUs
 }
 
-// Plain reports that the layout needed no choice: one host without pinned processes.
+// Plain reports whether the layout made no choice, because there is one host and no process is pinned.
 func (l *Layout) Plain() bool { return len(l.Hosts) == 1 && l.Affinity == Anywhere }

@@ -1,5 +1,6 @@
-// Package placement decides on which host, and on which of its CPUs, each process of a run runs. Its functions are
-// pure functions of hosts and processes. It also chooses the address on which the processes of a host listen.
+// Package placement decides on which host, and on which CPUs of this host, each process of a run runs. These decisions
+// are pure functions of hosts and processes. The package also chooses the address on which the processes of a host
+// listen.
 package placement
 
 import (
@@ -10,18 +11,18 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// Host is a machine that may run processes. The first one of a list is the core's host if that takes part.
+// Host is a machine that may run processes. The core's host is the first of a list if it runs processes.
 type Host struct {
 	Name string `json:"name"`
-	// Nodes are its NUMA nodes with the CPUs for processes; empty if unknown.
+	// Nodes lists the host's NUMA nodes with the CPUs for processes. Nodes is empty if the nodes are unknown.
 	Nodes []machine.Node `json:"nodes,omitempty"`
-	// MemoryMiB is the memory that its kernel manages, ignoring cgroup limits; 0 if unknown.
+	// MemoryMiB is the memory that the host's kernel manages, in MiB, without cgroup limits. MemoryMiB is 0 if unknown.
 	MemoryMiB int64 `json:"memory_mib,omitempty"`
-	// GPUs counts its CUDA devices that CUDA_VISIBLE_DEVICES does not hide.
+	// GPUs is the number of the host's CUDA devices that CUDA_VISIBLE_DEVICES does not hide.
 	GPUs int `json:"gpus,omitempty"`
 }
 
-// Has describes a host: "CPUs 0-3 in NUMA node 0, 4-7 in 1; 64 GiB; 2 GPUs".
+// Has describes what a host has, as in "CPUs 0-3 in NUMA node 0, 4-7 in 1; 64 GiB; 2 GPUs".
 func (h Host) Has() string {
 	var parts []string
 	for i, n := range h.Nodes {
@@ -47,7 +48,7 @@ func (h Host) Has() string {
 	return strings.Join(said, "; ")
 }
 
-// cores counts the host's cores for processes.
+// cores returns the number of the host's cores for processes.
 func (h Host) cores() (n int) {
 	for _, node := range h.Nodes {
 		n += len(node.Cores)
@@ -58,41 +59,43 @@ func (h Host) cores() (n int) {
 // Kind is the role of a process.
 type Kind string
 
-// The kinds of processes. A companion has the kind of its process.
+// These are the kinds of processes. A companion has the kind of its process.
 const (
 	Trainer Kind = "trainer"
 	Server  Kind = "server"
 	Data    Kind = "data"
 )
 
-// Process is a process to be placed. The processes of a kind come in rank order.
+// Process is a process to be placed. In lists, the processes of a kind are in rank order.
 type Process struct {
 	Name string
 	Kind Kind
-	// Beside is the process whose host this one must share; "" if any host will do.
+	// Beside is the process whose host this process must share. Beside is "" if any host is possible.
 	Beside string
-	CUDA   bool // it computes on a device
+	CUDA   bool // the process computes on a device
 }
 
-// Policy says where servers go. Trainers always form even blocks over their hosts in rank order, and so do servers.
+// Policy says on which hosts servers run. Trainers always form blocks of nearly equal size over their hosts in rank
+// order, and so do servers.
 type Policy string
 
-// The policies.
+// These are the policies.
 const (
-	// Spread puts servers on all hosts, each beside the first of its trainers.
+	// Spread puts servers on all hosts. Each server is on the host of its first trainer.
 	Spread Policy = "spread"
-	// Packed puts servers on the fewest hosts, from the last, that have a core for each server.
+	// Packed puts servers on as few hosts as possible, beginning with the last. These hosts have a core for each
+	// server.
 	Packed Policy = "packed"
-	// Apart reserves the last hosts for servers: their share of the hosts is their share of the ranks, rounded
-	// down, but at least one host.
+	// Apart reserves the last hosts for servers. The share of hosts for servers is the share of servers among the
+	// ranks, rounded down, but at least one host.
 	Apart Policy = "apart"
 )
 
-// Policies lists all policies, the default first.
+// Policies lists all policies. The first is the default.
 var Policies = []string{string(Spread), string(Packed), string(Apart)}
 
-// Plan returns the index of the host of each process, by name. CUDA ranks are placed separately, on hosts with a
-// GPU. Data is on the first host. The error names the rank that fits on no host.
+// Plan returns, for each process by name, the index of its host. Plan places CUDA ranks separately, on hosts with a
+// GPU. Plan places data on the first host. The error names the rank that fits on no host.
 func Plan(hosts []Host, processes []Process, policy Policy) (map[string]int, error) {
 	ranks := ranksOf(processes)
 	trainerHosts, serverHosts, err := divide(hosts, ranks, policy)
@@ -120,21 +123,21 @@ func Plan(hosts []Host, processes []Process, policy Policy) (map[string]int, err
 		}
 	}
 	for _, p := range processes {
-		if _, placed := plan[p.Name]; !placed && p.Beside == "" { // data
+		if _, placed := plan[p.Name]; !placed && p.Beside == "" { // the data process
 			plan[p.Name] = 0
 		}
 	}
 	return plan, follow(plan, processes)
 }
 
-// ranks are the processes of a kind that are placed together.
+// ranks is a group of processes of one kind that are placed together.
 type ranks struct {
 	kind  Kind
 	cuda  bool
 	names []string
 }
 
-// ranksOf returns the trainers and servers without companions; those on devices form groups of their own.
+// ranksOf returns the trainers and servers without companions, grouped by kind. Ranks on devices form separate groups.
 func ranksOf(processes []Process) []ranks {
 	var all []ranks
 	for _, kind := range []Kind{Trainer, Server} {
@@ -182,8 +185,8 @@ func divide(hosts []Host, all []ranks, policy Policy) (trainers, servers []int, 
 	}
 }
 
-// pack returns the fewest of some hosts, from the last, that have a core for every rank, or a GPU if it needs one.
-// It returns all of them if they are too few.
+// pack returns as few hosts as possible, taken from the end of usable. The hosts must have a core for each rank, or a
+// GPU if the rank needs one. If the hosts are too few, pack returns all of them.
 func pack(hosts []Host, usable []int, r ranks) []int {
 	for n := 1; n < len(usable); n++ {
 		last, fit := usable[len(usable)-n:], true
@@ -201,18 +204,18 @@ func pack(hosts []Host, usable []int, r ranks) []int {
 	return usable
 }
 
-// block returns the host of the rank at a place. Hosts get blocks of consecutive ranks whose sizes differ by at
-// most one. The same formula places servers, each of which has a block of trainers, so a server is on the host of
-// its first trainer.
+// block returns the index of the host for the rank at a position. Each host gets a block of consecutive ranks, and the
+// sizes of blocks differ by at most one. The same formula places servers. Each server has a block of trainers, so a
+// server is on the host of its first trainer.
 func block(place, ranks, hosts int) int { return place * hosts / ranks }
 
-// most returns the largest number of ranks that block gives a host.
+// most returns the largest number of ranks that block assigns to a host.
 func most(host, ranks, hosts int) int {
 	first := func(h int) int { return (h*ranks + hosts - 1) / hosts } // first rank of a host
 	return first(host+1) - first(host)
 }
 
-// withGPU keeps the hosts that have a GPU.
+// withGPU returns those hosts that have a GPU.
 func withGPU(hosts []Host, some []int) (kept []int) {
 	for _, h := range some {
 		if hosts[h].GPUs > 0 {
@@ -237,7 +240,7 @@ func follow(plan map[string]int, processes []Process) error {
 	return nil
 }
 
-// noneHas says that no host can give ranks of a kind a device.
+// noneHas returns a text that says that no host has a device for ranks of a kind.
 func noneHas(hosts []Host, kind Kind, policy Policy) string {
 	switch {
 	case len(hosts) == 1:

@@ -13,7 +13,8 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// hosts are so many, each with so many NUMA nodes of so many cores of two threads, and so many GPUs.
+// hosts returns n equal hosts. Each has this many NUMA nodes and GPUs. Each node has this many cores, with two threads
+// per core.
 func hosts(n, nodes, cores, gpus int) []Host {
 	list := make([]Host, n)
 	for i := range list {
@@ -30,7 +31,8 @@ func hosts(n, nodes, cores, gpus int) []Host {
 	return list
 }
 
-// processesOf are data, trainers, each with a companion if so, and servers, those with devices last.
+// processesOf returns data, trainers and servers. In each kind, the ranks with devices come last. If companions is set,
+// each trainer has a companion.
 func processesOf(trainers, cudaTrainers, servers, cudaServers int, companions bool) []Process {
 	all := []Process{{Name: "data", Kind: Data}}
 	for i := range trainers + cudaTrainers {
@@ -45,7 +47,7 @@ func processesOf(trainers, cudaTrainers, servers, cudaServers int, companions bo
 	return all
 }
 
-// drawn says where ranks are, a host after the other: "t0 t1 s0 | t2 t3 s1".
+// drawn formats where ranks are, one host after another, as in "t0 t1 s0 | t2 t3 s1".
 func drawn(n int, processes []Process, plan map[string]int) string {
 	on := make([][]string, n)
 	for _, p := range processes {
@@ -134,17 +136,17 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// run is what is planned in a property.
+// run is a random input for a property test.
 type run struct {
 	hosts     []Host
 	processes []Process
 	policy    Policy
 	affinity  Affinity
-	servers   int // without a device
+	servers   int // number of servers without a device
 	trainers  int
 }
 
-// draw draws a case that can be planned. Identical hosts may still differ in devices.
+// draw draws an input for which a plan exists. The hosts are equal, except for their numbers of devices.
 func draw(t *rapid.T) run {
 	count := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 	r := run{
@@ -163,7 +165,7 @@ func draw(t *rapid.T) run {
 			r.hosts[i].GPUs = rapid.IntRange(0, 4).Draw(t, "GPUs")
 		}
 	}
-	if cuda { // the first is of trainers and the last of servers, whatever the policy
+	if cuda { // under every policy, the first host is for trainers and the last for servers
 		r.hosts[0].GPUs = max(1, r.hosts[0].GPUs)
 		r.hosts[len(r.hosts)-1].GPUs = max(1, r.hosts[len(r.hosts)-1].GPUs)
 		r.processes = processesOf(r.trainers, count("CUDA trainers", 0, 4), r.servers, count("CUDA servers", 0, 4),
@@ -174,8 +176,9 @@ func draw(t *rapid.T) run {
 	return r
 }
 
-// Every process is on one host, companions with theirs and data with the core; hosts that have ranks of a kind
-// differ by one at most, in order; ranks with a device have one.
+// Every process is on one host. Companions are on the hosts of their processes, and data is on the core's host. The
+// numbers of ranks of a kind on two hosts differ by at most one, and ranks are in order. Ranks with a device are on
+// hosts that have one.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := draw(t)
@@ -223,7 +226,7 @@ func TestPlanProperties(t *testing.T) {
 	})
 }
 
-// A server that is spread is on the host of the first of its trainers.
+// With the policy Spread, a server is on the host of its first trainer.
 func TestServersAreBesideTheirTrainers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := draw(t)
@@ -240,7 +243,8 @@ func TestServersAreBesideTheirTrainers(t *testing.T) {
 	})
 }
 
-// No core has two trainers or servers, all have equally many cores, and companions share those of their processes.
+// No core has two trainers or servers. All trainers and servers have the same number of cores. Companions have the same
+// cores as their processes.
 func TestPinsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := draw(t)
@@ -318,7 +322,7 @@ func TestLay(t *testing.T) {
 		hosts     []Host
 		processes []Process
 		affinity  Affinity
-		cpus      string // of each process
+		cpus      string // CPUs of each process
 		notes     []string
 	}{
 		"anywhere": {hosts(1, 2, 2, 0), processesOf(2, 0, 1, 0, false), Anywhere,

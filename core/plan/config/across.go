@@ -10,11 +10,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Transport is the key of the option that chooses the transport of the gradients.
+// Transport is the key of the option that selects the transport of the gradients.
 const Transport = "transport"
 
-// Across returns the experiment for a run over several hosts. If the transport was left to psbench, it becomes the
-// fastest one between hosts.
+// Across returns the experiment for a run over several hosts. If the user left the transport to psbench, Across selects
+// the transport that is fastest between hosts.
 func (e *Experiment) Across() *Experiment {
 	if !e.Auto {
 		return e
@@ -35,22 +35,22 @@ func (e *Experiment) Across() *Experiment {
 	return &a
 }
 
-// listensNowhere is the reason why an address to listen on has no effect.
+// listensNowhere returns why an address to listen on has no effect with a transport.
 func listensNowhere(f *fabric.Fabric) string {
 	return " has no effect: transport " + f.Name + " listens on no IP address"
 }
 
-// groupOver names the trainers' group if their buckets are staged.
+// groupOver returns the name of the trainers' group if their buckets are staged in host memory.
 func groupOver(f *fabric.Fabric) string { return "psbench's own, in host memory over " + f.Name }
 
-// GroupByIPC names the trainers' group if they share their buckets on one device.
+// GroupByIPC is the name of the trainers' group if the trainers share their buckets on one device.
 const GroupByIPC = "psbench's own, on the device by CUDA IPC"
 
-// aggregateHost makes the trainers of a host push as one.
+// aggregateHost is the value of the option aggregate with which the trainers of a host push as one.
 const aggregateHost = "host"
 
-// checkAggregate refuses sums of hosts if the server cannot take sums, or the links cannot carry them. Whether
-// there are several hosts is checked later, when it is known where processes run.
+// checkAggregate returns an error if the server does not accept sums of gradients or the links cannot carry them.
+// Whether the run has several hosts is checked later, when their places are known.
 func (r *resolver) checkAggregate(context.Context) error {
 	r.exp.Aggregate = r.Aggregate == aggregateHost
 	server := r.exp.Parts[sdk.KindServer]

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// A transport that was left to psbench follows the hosts; one that the user chose stays.
+// If the user left the transport to psbench, it depends on the hosts. A transport that the user chose stays.
 func TestAcross(t *testing.T) {
 	e := &Experiment{
 		Fabric: fabric.Default(), Auto: true, Group: groupOver(fabric.Default()),

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Sums of hosts can be pushed to servers that add, over links that can carry them.
+// Trainers of a host can push a sum only to servers that add gradients, over links that can carry sums.
 func TestAggregateIsChecked(t *testing.T) {
 	for flags, want := range map[string]string{
 		"":                                     "",
@@ -38,7 +38,7 @@ func TestAggregateIsChecked(t *testing.T) {
 	}
 }
 
-// A server that does not say that it adds is refused.
+// A server that does not declare that it adds gradients is refused.
 func TestAggregateNeedsAServerThatAdds(t *testing.T) {
 	r := &resolver{Config: &Config{Options: option.Options{Aggregate: "host", NServer: 1}},
 		exp: &Experiment{Auto: true, Parts: map[sdk.Kind]Part{

@@ -8,7 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What a plugin in another language declares to answer is checked as one in Go is.
+// A plugin in another language may declare how its parts answer. psbench checks this like the declaration of a plugin
+// in Go.
 func TestDeclaredAnswers(t *testing.T) {
 	for answers, want := range map[sdk.Answers]string{
 		"mean":    "",

@@ -14,31 +14,31 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// settable are the kinds whose parts have settings.
+// settable lists the kinds whose parts have settings.
 var settable = []sdk.Kind{
 	sdk.KindServer, sdk.KindTrainer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel,
 }
 
 // assignment gives a value to a setting of a part.
 type assignment struct {
-	kind   sdk.Kind // "": the only one whose part has such a setting
+	kind   sdk.Kind // "": the kind of the only part with such a setting
 	name   string
-	value  any    // text until the setting's type reads it
-	label  string // its name in errors
-	stood  source // of the option that stands for it; zero if it was given as a setting
+	value  any    // text until it is parsed by the setting's type
+	label  string // name of the setting in errors
+	stood  source // option that was given instead of the setting; zero if there is none
 	origin string
-	of     string // the only part that it is for, as the option of the kind names it; "": any
-	flag   bool   // given by a flag
+	of     string // the only part to which the value applies, as the option names it; "": any part
+	flag   bool   // a flag gave the value
 }
 
-// Assigned is a setting given by a flag.
+// Assigned is a setting that a flag gave.
 type Assigned struct {
-	Kind  sdk.Kind // "" where the flag names none
+	Kind  sdk.Kind // "" if the flag names no kind
 	Name  string
-	Label string // its name in errors
+	Label string // name of the setting in errors
 }
 
-// Assigned lists the settings given by flags.
+// Assigned lists the settings that flags gave.
 func (c *Config) Assigned() (list []Assigned) {
 	for _, a := range c.settings {
 		if a.flag {
@@ -48,12 +48,13 @@ func (c *Config) Assigned() (list []Assigned) {
 	return list
 }
 
-// isFor reports whether a is for the part of a kind, which an option names part.
+// isFor reports whether a applies to the part of this kind. part is the part's name in the option of the kind.
 func (a assignment) isFor(kind sdk.Kind, part string) bool {
 	return a.kind == kind && (a.of == "" || a.of == part)
 }
 
-// takeSettings adds the assignments of one layer. Flags give a list, the environment a text, and JSON an object.
+// takeSettings adds the assignments of one layer. raw is a list from flags, a text from the environment, or an object
+// from JSON.
 func (c *Config) takeSettings(l layer, raw any) error {
 	var assignments []assignment
 	var err error
@@ -110,7 +111,7 @@ func assignmentsOf(byKind map[string]any) ([]assignment, error) {
 	return out, nil
 }
 
-// parseAssignment reads kind.setting=value or setting=value; the value is the rest of the text.
+// parseAssignment parses kind.setting=value or setting=value. The value extends to the end of the text.
 func parseAssignment(item string) (assignment, error) {
 	target, value, ok := strings.Cut(item, "=")
 	target = strings.TrimSpace(target)
@@ -126,8 +127,8 @@ func parseAssignment(item string) (assignment, error) {
 	return assignment{kind: k, name: name, value: option.Text(value)}, err
 }
 
-// parseAssignments reads kind.setting=value,kind.setting=value. A value that begins like a JSON list, object or
-// string ends where that ends; any other value ends at the next comma.
+// parseAssignments parses kind.setting=value,kind.setting=value. If a value begins like a JSON list, object or string,
+// it ends where this JSON ends. Any other value ends at the next comma.
 func parseAssignments(list string) ([]assignment, error) {
 	var out []assignment
 	for rest := list; strings.TrimSpace(rest) != ""; {
@@ -182,8 +183,8 @@ func parseKind(name string) (sdk.Kind, error) {
 		quote.String(name), spelling.Hint(name, kinds, "kinds with settings", "psbench list shows all"))
 }
 
-// withBrackets adds to an error, if the text after a comma is no assignment, how to write the list that the text
-// may belong to.
+// withBrackets adds advice to err if the text after a comma is not an assignment. The text may then belong to a list in
+// the assignment before it, and the advice says how to write this list.
 func withBrackets(err error, before []assignment, item string) error {
 	kind, _, dotted := strings.Cut(item, ".")
 	if _, unknown := parseKind(strings.TrimSpace(kind)); len(before) == 0 || strings.Contains(item, "=") ||

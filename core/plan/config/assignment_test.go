@@ -12,7 +12,7 @@ import (
 func TestParseAssignments(t *testing.T) {
 	for _, test := range []struct {
 		list string
-		want []string // kind.name=value
+		want []string // each is kind.name=value
 	}{
 		{"", nil},
 		{" , ", []string{"error"}},

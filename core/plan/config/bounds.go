@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// applyBounds fits settings of different parts together, as the registry says for the trainer. If only one of two
-// settings was given, the other one follows it, and none may exceed its limit. Parts without such a setting are
-// skipped.
+// applyBounds makes settings of different parts consistent, by the bounds that the registry lists for the trainer. If
+// only one of two settings was given, the other setting takes its value. No setting may exceed its limit. Parts without
+// such a setting are skipped.
 func (r *resolver) applyBounds(settings map[sdk.Kind][]effective) error {
 	for _, b := range r.chosen[sdk.KindTrainer].Bounds {
 		setting, limit := find(settings, b.Setting), find(settings, b.Limit)
@@ -41,12 +41,12 @@ func find(settings map[sdk.Kind][]effective, name registry.SettingName) *effecti
 	return nil
 }
 
-// follow takes the value of another setting.
+// follow sets e to the value of another setting.
 func (e *effective) follow(other *effective, name registry.SettingName) {
 	e.value, e.origin = other.value, fmt.Sprintf("derived: as %s (%s)", name, other.origin)
 }
 
-// number is the setting as a number; 0, which sets no limit, if it is none.
+// number returns the setting as a number. number returns 0, which sets no limit, if the setting is not a number.
 func (e *effective) number() float64 {
 	n, _ := e.value.(json.Number)
 	f, _ := n.Float64()

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// One number sizes the tables of hybrid training and the data that names their rows,
-// unless both are given.
+// One number sets the size of the tables in hybrid training and of the data that refers to their rows, unless both
+// numbers are given.
 func TestOneNumberSizesBoth(t *testing.T) {
 	inFolder(t, map[string]string{
 		"sized.json":  `{"Sized": {"data_class": "bags", "configurations": {"num_embeddings": 70}}}`,

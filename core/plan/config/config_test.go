@@ -30,7 +30,7 @@ func setting(name, typ, value string) sdk.Setting {
 	return sdk.Setting{Name: name, Type: typ, Default: json.RawMessage(value)}
 }
 
-// parts describes every part of the built-in registry, some with settings.
+// parts returns all parts of the built-in registry, some of them with settings.
 func parts(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 	solo := []sdk.Part{{Kind: sdk.KindTrainer, Key: "solo", Needs: sdk.ServiceGradients}}
 	switch plugin.Name {
@@ -99,12 +99,12 @@ var builtinParts = sync.OnceValues(func() ([]sdk.Part, error) {
 			out = append(out, d)
 		}
 	}
-	// Of registry files of the tests.
+	// The following parts belong to registry files of the tests.
 	out = append(out, sdk.Part{Kind: sdk.KindTrainer, Key: "t", Needs: sdk.ServiceGradients})
 	return out, nil
 })
 
-// served is what psbench's server or trainer with a key serves or needs.
+// served returns which service psbench's server or trainer with this key serves or needs.
 func served(key string) sdk.Service {
 	switch key {
 	case "embedding", "hybrid":
@@ -116,7 +116,7 @@ func served(key string) sdk.Service {
 	}
 }
 
-// resolve resolves a configuration of flags and environment variables.
+// resolve resolves a configuration from flags, environment variables and extra layers.
 func resolve(t *testing.T, environ, flags []string, extra ...Layer) (*Experiment, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("psbench", pflag.ContinueOnError)
@@ -144,7 +144,7 @@ func mustResolve(t *testing.T, environ, flags []string, extra ...Layer) *Experim
 	return exp
 }
 
-// inFolder writes files to a new working directory.
+// inFolder changes to a new working directory that contains these files.
 func inFolder(t *testing.T, files map[string]string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -165,10 +165,10 @@ func value(exp *Experiment, key string) result.Value {
 	return result.Value{}
 }
 
-// sameFabric compares fabrics, which are unique by name.
+// sameFabric compares fabrics by identity, because each fabric exists once.
 var sameFabric = cmp.Comparer(func(a, b *fabric.Fabric) bool { return a == b })
 
-// The options offer what placement knows, with its defaults.
+// The options accept the values of package placement and have its defaults.
 func TestChoicesOfPlacement(t *testing.T) {
 	for key, want := range map[string][]string{"place": placement.Policies, "affinity": placement.Affinities} {
 		t.Run(key, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// A setting that only one part of the run has needs no kind.
+// A setting needs no kind if only one part of the run has it.
 func TestSettingWithoutKind(t *testing.T) {
 	for name, environ := range map[string][]string{"flag": nil,
 		"environment": {"PSBENCH_SET=sparse=true,bucket_bytes=7"}} {
@@ -292,7 +292,7 @@ func TestSettingWithoutKind(t *testing.T) {
 	}
 }
 
-// A reference case gives its samples as a list in a layer of its own.
+// A reference case puts its samples as a list into an extra layer.
 func TestExtraLayer(t *testing.T) {
 	exp := mustResolve(t, nil, []string{"--isolate=all"}, Layer{"case x", map[string]any{
 		"nserver": 0, "data": "inline",
@@ -373,8 +373,8 @@ func TestPluginsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A trainer of another plugin needs none of the in-trainer parts, and has psbench's parts in
-// its process where its plugin includes them.
+// A trainer of another plugin needs no in-trainer parts. If its plugin includes psbench's parts, the trainer has them
+// in its own process.
 func TestTrainerOfAnotherPlugin(t *testing.T) {
 	inFolder(t, map[string]string{
 		"alone.json":   `{"plugins": {"alone": {"command": ["x"]}}, "trainer_map": {"solo": {"plugin": "alone"}}}`,

@@ -14,33 +14,33 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ModelConfiguration is an entry of a file of model configurations, which maps ids to entries.
+// ModelConfiguration is an entry in a file of model configurations. A file of model configurations maps ids to entries.
 type ModelConfiguration struct {
 	ModelClass     string         `json:"model_class" jsonschema:"required" doc:"key or alias of a model"`
 	Configurations map[string]any `json:"configurations,omitempty" doc:"settings of the model by name"`
 }
 
-// DataConfiguration is an entry of a file of data configurations, which maps ids to entries.
+// DataConfiguration is an entry in a file of data configurations. A file of data configurations maps ids to entries.
 type DataConfiguration struct {
 	DataClass      string         `json:"data_class" jsonschema:"required" doc:"key or alias of a data part"`
 	Configurations map[string]any `json:"configurations,omitempty" doc:"settings of the data part by name"`
 }
 
-// builtinConfigurations are the embedded files of configurations.
+// builtinConfigurations lists the embedded files of configurations.
 var builtinConfigurations = map[sdk.Kind]string{
 	sdk.KindModel: "configs/models.json",
 	sdk.KindData:  "configs/data.json",
 }
 
-// configuration is an entry of a file of configurations.
+// configuration is an entry in a file of configurations.
 type configuration struct {
 	class    string
 	settings map[string]any
-	place    string // file and id
+	place    string // file and id, for errors
 }
 
-// configurations returns the configurations of a kind by id. Those of the file, if there is one, replace embedded
-// ones.
+// configurations returns the configurations of a kind by id. Entries of file, if it is not "", replace embedded entries
+// with the same id.
 func configurations(kind sdk.Kind, file string) (map[string]configuration, error) {
 	builtin := builtinConfigurations[kind]
 	data, err := psbench.Files.ReadFile(builtin)
@@ -59,7 +59,7 @@ func configurations(kind sdk.Kind, file string) (map[string]configuration, error
 	return all, err
 }
 
-// ConfigurationIDs lists the ids that --model or --data accepts; other kinds have none.
+// ConfigurationIDs lists the ids that --model or --data accepts. Other kinds have no ids.
 func (c *Config) ConfigurationIDs(kind sdk.Kind) ([]string, error) {
 	if _, ok := builtinConfigurations[kind]; !ok {
 		return nil, nil
@@ -127,8 +127,8 @@ func parseConfiguration(classKey string, entry map[string]any) (configuration, e
 	return c, nil
 }
 
-// partSettings reads a file of settings by the key of a part and returns them by canonical key. Every key must be
-// known, because a typing error would otherwise go unnoticed.
+// partSettings reads a file with settings for parts. The file maps keys of parts to settings, and the result maps
+// canonical keys. Every key must be known, because typing errors would otherwise go unnoticed.
 func partSettings(file string, reg *registry.Registry, kind sdk.Kind) (map[string][]assignment, error) {
 	entries, err := jsonfile.ReadMap(file)
 	if err != nil {
@@ -157,7 +157,7 @@ func partSettings(file string, reg *registry.Registry, kind sdk.Kind) (map[strin
 	return out, nil
 }
 
-// assignmentsFrom turns the settings at one place into assignments.
+// assignmentsFrom converts the settings from one place to assignments.
 func assignmentsFrom(kind sdk.Kind, settings map[string]any, place string) []assignment {
 	var out []assignment
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

@@ -13,40 +13,40 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// CUDAFinder finds what CUDA ranks need; outside of tests it is a *cuda.Finder.
+// CUDAFinder finds the devices and the plugin for CUDA ranks. Outside of tests it is a *cuda.Finder.
 type CUDAFinder interface {
-	// Devices returns at least one device, or an error that says in a sentence why there is none. The list may be
-	// empty without an error if CUDA ranks will run on other hosts. The devices of this many ranks come with their
-	// free memory.
+	// Devices returns at least one device, or an error that says in a sentence why there is none. If CUDA ranks may run
+	// on other hosts, it may return an empty list without an error. ranks is the number of CUDA ranks. The list gives
+	// the free memory of the devices that these ranks use.
 	Devices(ctx context.Context, ranks int) (*devices.List, error)
-	// Plugin returns the plugin that runs the CUDA ranks; it must come from the given build.
+	// Plugin returns the plugin that runs the CUDA ranks. The plugin must come from the given build.
 	Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error)
 }
 
-// CUDA is what the CUDA ranks of an experiment need.
+// CUDA holds the plugin, devices and seed for the CUDA ranks of an experiment.
 type CUDA struct {
-	// Plugin serves psbench's own parts, under their own keys, on the device of its process.
+	// Plugin provides psbench's own parts, under the same keys, on the device of its process.
 	Plugin registry.Plugin
-	// Devices are the devices of the core's host; empty if its ranks run on other hosts.
+	// Devices lists the devices of the core's host. Devices is empty if the CUDA ranks run on other hosts.
 	Devices *devices.List
-	// Seed is the seed of the CUDA ranks, instead of Experiment.Seed.
+	// Seed is the seed of the CUDA ranks. CUDA ranks use Seed instead of Experiment.Seed.
 	Seed uint64
-	// whole means that its server takes whole gradients, even if psbench's own server is elementwise.
+	// whole means that the plugin's server takes whole gradients, even if psbench's own server is elementwise.
 	whole bool
 }
 
-// Here reports whether CUDA ranks can run on the core's host, so that its plugin can start there.
+// Here reports whether CUDA ranks can run on the core's host, so that the plugin can start there.
 func (c *CUDA) Here() bool { return len(c.Devices.Devices) > 0 }
 
-// cudaSeed is the option that affects only CUDA ranks.
+// cudaSeed is the key of the option that affects only CUDA ranks.
 const cudaSeed = "cuda_seed"
 
-// Ignores reports whether an option has no effect on the experiment, whatever its value.
+// Ignores reports whether an option has no effect on the experiment, whatever its value is.
 func (e *Experiment) Ignores(o option.Option) bool {
 	return o.NoEffect != "" && (o.Key != cudaSeed || e.CUDA == nil)
 }
 
-// PluginOf returns the plugin of a rank's part.
+// PluginOf returns the plugin that runs a rank's part.
 func (e *Experiment) PluginOf(kind sdk.Kind, rank int) registry.Plugin {
 	if p := e.Parts[kind].Plugin; p.Name != registry.Builtin || !e.World.CUDA(rank) {
 		return p
@@ -62,7 +62,8 @@ func (e *Experiment) SeedOf(rank int) uint64 {
 	return e.Seed
 }
 
-// checkCounts looks for CUDA first: without it, errors in the counts of CUDA ranks do not matter.
+// checkCounts checks the numbers of ranks. checkCounts looks for CUDA first, because without CUDA, errors in the
+// numbers of CUDA ranks do not matter.
 func (r *resolver) checkCounts(ctx context.Context) error {
 	if err := r.checkBackend(); err != nil {
 		return err
@@ -81,7 +82,7 @@ func (r *resolver) checkCounts(ctx context.Context) error {
 	return nil
 }
 
-// cudaRanks begins an error about the CUDA ranks.
+// cudaRanks returns the beginning of an error about the CUDA ranks.
 func (r *resolver) cudaRanks() string {
 	if r.NCUDATrainer > 0 {
 		return fmt.Sprintf("%s is %d", r.name("ncudatrainer"), r.NCUDATrainer)
@@ -89,7 +90,8 @@ func (r *resolver) cudaRanks() string {
 	return fmt.Sprintf("%s is %d", r.name("ncudaserver"), r.NCUDAServer)
 }
 
-// checkBackend refuses NCCL, which connects devices, for trainers without devices.
+// checkBackend returns an error if the backend is NCCL and there are trainers without devices, because NCCL connects
+// devices.
 func (r *resolver) checkBackend() error {
 	if r.Backend == Gloo {
 		return nil
@@ -108,10 +110,10 @@ func (r *resolver) checkBackend() error {
 		r.name("backend"), r.Backend, r.name(key), count)
 }
 
-// Gloo is the backend of groups in host memory.
+// Gloo is the backend for groups in host memory.
 const Gloo = "gloo"
 
-// findCUDA finds the devices and the plugin.
+// findCUDA finds the devices and the plugin for the CUDA ranks.
 func (r *resolver) findCUDA(ctx context.Context) error {
 	if r.cuda == nil {
 		return fmt.Errorf("nothing looks for CUDA devices here: give --ncudatrainer 0 and --ncudaserver 0")
@@ -131,8 +133,8 @@ func (r *resolver) findCUDA(ctx context.Context) error {
 	return nil
 }
 
-// nameGroup names the trainers' group if the backend is NCCL. The run reports the final choice after the trainers
-// have joined the group.
+// nameGroup sets the name of the trainers' group if the backend is NCCL. The final choice is known only after the
+// trainers have joined the group; the run then reports it.
 func (r *resolver) nameGroup() {
 	if r.Backend == Gloo || !r.exp.Links.Group && !r.exp.Links.Default {
 		return
@@ -141,8 +143,8 @@ func (r *resolver) nameGroup() {
 	r.exp.NotNCCL = r.noNCCL()
 }
 
-// noNCCL says why the trainers' group cannot use NCCL; "" if it can. Its ranks find each other through the memory
-// of their host.
+// noNCCL returns why the trainers' group cannot use NCCL, or "" if it can. The ranks of an NCCL group find each other
+// through the memory of their host.
 func (r *resolver) noNCCL() string {
 	switch {
 	case r.NCUDATrainer == 1:
@@ -155,8 +157,8 @@ func (r *resolver) noNCCL() string {
 	return ""
 }
 
-// checkCUDAParts checks that CUDA ranks can have the chosen parts: they use psbench's own parts, as the devices'
-// plugin serves them.
+// checkCUDAParts checks that the chosen parts work on CUDA ranks. CUDA ranks use psbench's own parts, which the CUDA
+// plugin provides.
 func (r *resolver) checkCUDAParts(ctx context.Context) error {
 	if r.exp.CUDA == nil {
 		return nil
@@ -187,7 +189,7 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 			return fmt.Errorf("%s but %s %s is of plugin %s, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as %s serves them",
 				r.cudaRanks(), kind, c.Key, c.Plugin.Name, quote.Word(plugin.Command[0]))
 		}
-		// a rank reports missing parts itself, and the servers of psbench-cuda take whole gradients
+		// On other hosts, a rank reports missing parts itself. The servers of psbench-cuda take whole gradients.
 		if !r.exp.CUDA.Here() {
 			r.exp.CUDA.whole = r.exp.CUDA.whole || kind == sdk.KindServer
 			continue
@@ -204,7 +206,7 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 	return nil
 }
 
-// onDevices returns the kinds of the parts that CUDA ranks have.
+// onDevices returns the kinds of the parts that CUDA ranks run.
 func (r *resolver) onDevices() (kinds []sdk.Kind) {
 	for _, kind := range registry.Kinds {
 		switch {
@@ -217,7 +219,7 @@ func (r *resolver) onDevices() (kinds []sdk.Kind) {
 	return kinds
 }
 
-// those lists the parts of a kind that exist instead.
+// those returns a text that lists the parts of a kind that the plugin has instead.
 func those(parts []sdk.Part, kind sdk.Kind) string {
 	text := ""
 	for _, p := range parts {
@@ -231,7 +233,8 @@ func those(parts []sdk.Part, kind sdk.Kind) string {
 	return ": it has " + quote.Message(text[len(", "):])
 }
 
-// checkSeeds refuses replicas with different initial parameters, which a group would never make equal.
+// checkSeeds returns an error if trainers would start with different parameters. A group never makes such parameters
+// equal.
 func (r *resolver) checkSeeds() error {
 	if r.exp.CUDA.Seed == r.TorchSeed || r.NTrainer == 0 || r.NCUDATrainer == 0 ||
 		!r.exp.Links.Group && !r.exp.Links.Default {

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// finder has cards, or an error in the place of them or of the program.
+// finder is a CUDAFinder that returns cards, or an error for the devices or the program.
 type finder struct {
 	cards          []devices.Device
 	driver         int
@@ -39,7 +39,7 @@ func (f finder) Plugin(context.Context, *registry.Registry, string) (registry.Pl
 		Includes: []string{registry.Builtin}}, f.noPlugin
 }
 
-// cards are so many that all can use.
+// cards returns a finder with n usable cards.
 func cards(n int) finder {
 	f := finder{driver: 12040}
 	for i := range n {
@@ -50,15 +50,15 @@ func cards(n int) finder {
 	return f
 }
 
-// with changes the first card.
+// with returns a finder whose first card was changed.
 func (f finder) with(change func(*devices.Device)) finder {
 	f.cards = slices.Clone(f.cards)
 	change(&f.cards[0])
 	return f
 }
 
-// resolveCUDA resolves flags where the finder finds, and psbench-cuda has psbench's own parts but those
-// that are left out.
+// resolveCUDA resolves flags with the finder f. The plugin psbench-cuda has all of psbench's own parts except those in
+// without.
 func resolveCUDA(t *testing.T, f CUDAFinder, flags string, without ...string) (*Experiment, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("psbench", pflag.ContinueOnError)
@@ -151,7 +151,8 @@ func TestCUDARanksThatCannotBe(t *testing.T) {
 	}
 }
 
-// Where CUDA ranks are on other hosts this one needs no device, and its psbench-cuda is not asked for its parts.
+// If the CUDA ranks run on other hosts, the core's host needs no device. The core does not ask its own host's
+// psbench-cuda for parts.
 func TestCUDARanksOfOtherHosts(t *testing.T) {
 	const flags = "--ntrainer 0 --nserver 0 --ncudatrainer 2 --ncudaserver 1"
 	e, err := resolveCUDA(t, finder{}, flags, "dummy")
@@ -182,7 +183,7 @@ func TestNobodyFindsCUDA(t *testing.T) {
 func TestCUDARanks(t *testing.T) {
 	for _, c := range []struct {
 		name, flags string
-		seeds       string // by rank
+		seeds       string // indexed by rank
 		group       string
 		notNCCL     string
 	}{
@@ -246,7 +247,8 @@ func TestCUDARanks(t *testing.T) {
 	}
 }
 
-// The seed is recorded as the ranks have it, and pinned if it was given: another run has the same.
+// The result records the seed of the CUDA ranks. A seed that the user gave is pinned, so that another run gets the same
+// seed.
 func TestCUDASeedIsRecorded(t *testing.T) {
 	for _, c := range []struct {
 		flags, origin string
@@ -273,7 +275,8 @@ func TestCUDASeedIsRecorded(t *testing.T) {
 
 func text(v any) string { return fmt.Sprint(v) }
 
-// What processes of the run read is no option: psbench below one of them, or in a test of CUDA, has it too.
+// Some variables are for processes of a run and are not options. A psbench below such a process, or in a test of CUDA,
+// accepts them.
 func TestVariablesOfProcesses(t *testing.T) {
 	if _, err := resolve(t, []string{"PSBENCH_CUDA_DEVICE=1", "PSBENCH_DOUBLE_SEED=3"}, nil); err != nil {
 		t.Error(err)

@@ -11,14 +11,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared is what a part declares about itself that decides which links a run has.
+// declared holds what a part declares about itself. These declarations determine which links a run has.
 type declared struct {
-	serves sdk.Service    // of a server
-	needs  sdk.Service    // of a trainer
-	links  registry.Links // of a hook
+	serves sdk.Service    // service that a server provides
+	needs  sdk.Service    // service that a trainer needs
+	links  registry.Links // links that a hook uses
 }
 
-// partsOf asks a plugin for its parts, once.
+// partsOf returns the parts of a plugin. partsOf asks each plugin only once.
 func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, error) {
 	if parts, ok := r.described[p.Name]; ok {
 		return parts, nil
@@ -36,8 +36,8 @@ func (r *resolver) partsOf(ctx context.Context, p registry.Plugin) ([]sdk.Part, 
 	return parts, err
 }
 
-// declare asks a server, a trainer or a hook what it serves, needs or uses. A registry file that says so too must
-// agree.
+// declare returns what a server serves, a trainer needs or a hook uses. declare asks the plugin. If a registry file
+// also says this, the file and the plugin must agree.
 func (r *resolver) declare(ctx context.Context, item registry.Item) (said declared, err error) {
 	switch item.Kind {
 	case sdk.KindServer, sdk.KindTrainer, sdk.KindHook:
@@ -56,7 +56,7 @@ func (r *resolver) declare(ctx context.Context, item registry.Item) (said declar
 	return said, err
 }
 
-// CheckDeclared returns an error if a registry file contradicts a part's plugin, or if the plugin's declaration is
+// CheckDeclared returns an error if a registry file contradicts a part's plugin, or if the plugin declares something
 // impossible.
 func CheckDeclared(item registry.Item, d sdk.Part) error {
 	part := fmt.Sprintf("%s %s of plugin %s", item.Kind, item.Key, item.Plugin.Name)
@@ -104,10 +104,10 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 	return nil
 }
 
-// waits words whether a server is asynchronous.
+// waits says in words whether a server is asynchronous.
 var waits = map[bool]string{true: "is asynchronous", false: "is not asynchronous"}
 
-// serves returns what a server serves, as far as psbench knows without starting its plugin; "" if unknown.
+// serves returns what a server serves if this is known without starting its plugin, or "" if it is not.
 func (r *resolver) serves(ctx context.Context, item registry.Item) sdk.Service {
 	if _, asked := r.described[item.Plugin.Name]; item.Plugin.Name != registry.Builtin && !asked {
 		return item.Serves

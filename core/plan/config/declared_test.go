@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A server that is asynchronous connects none of its trainers, which a group still does.
+// An asynchronous server does not connect its trainers. A group still connects them.
 func TestConnected(t *testing.T) {
 	world := World{Trainers: 4, Servers: 2}
 	for i, c := range []struct {
@@ -41,8 +41,8 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// What a server says of how it answers must be what the registry file says, if that says
-// anything, and possible.
+// What a server declares about its answers must be possible. The declaration must also agree with the registry file, if
+// the file says anything.
 func TestAsynchronousIsChecked(t *testing.T) {
 	yes, no := true, false
 	whole := sdk.Part{Kind: sdk.KindServer, Serves: sdk.ServiceGradients}
@@ -79,7 +79,7 @@ func TestAsynchronousIsChecked(t *testing.T) {
 	}
 }
 
-// The protocol for parts in other languages has servers that take whole gradients, and no trainers.
+// With the protocol for parts in other languages, servers take whole gradients, and trainers are not supported.
 func TestWhatSpeaksTheProtocol(t *testing.T) {
 	const served = "server s of plugin p speaks the protocol of docs/protocol.md, whose servers take whole gradients: it must serve gradients and have no timing"
 	for i, c := range []struct {
@@ -104,7 +104,7 @@ func TestWhatSpeaksTheProtocol(t *testing.T) {
 	}
 }
 
-// How many trainers a server waits for decides whether it is asynchronous.
+// A server is asynchronous if it waits for fewer trainers than it has.
 func TestQuorum(t *testing.T) {
 	quorum := func(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 		own, err := parts(t.Context(), plugin)
@@ -137,7 +137,7 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// What a registry file says of a part that its plugin declares must be the same.
+// If a registry file describes a part, it must agree with the declaration of the plugin.
 func TestRegistryAndPluginAgree(t *testing.T) {
 	mine := func(_ context.Context, plugin registry.Plugin) ([]sdk.Part, error) {
 		own, err := parts(t.Context(), plugin)

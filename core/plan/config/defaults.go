@@ -8,14 +8,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// notInDefaults are options that must be known before a trainer or a model is chosen, and set, whose values belong
-// to parts with defaults of their own.
+// notInDefaults lists the options that the defaults of a trainer or model must not set. These options must be known
+// before the part is chosen. The option set is excluded too, because its values belong to parts with their own
+// defaults.
 var notInDefaults = map[sdk.Kind][]string{
 	sdk.KindTrainer: {"config", "registry", "no_user_registry", "set", "trainer"},
 	sdk.KindModel:   {"config", "registry", "no_user_registry", "set", "trainer", "model", "model_config_path"},
 }
 
-// checkDefaults checks the defaults of every trainer and model as if they were a JSON file.
+// checkDefaults checks the defaults of every trainer and model like a JSON file.
 func checkDefaults(reg *registry.Registry) error {
 	for _, kind := range []sdk.Kind{sdk.KindTrainer, sdk.KindModel} {
 		for _, item := range reg.Items(kind) {
@@ -43,8 +44,8 @@ func checkDefaultsOf(item registry.Item) error {
 	return nil
 }
 
-// takeDefaults puts the defaults of the chosen trainer, and above them those of the chosen model, between psbench's
-// own defaults and the lowest other layer.
+// takeDefaults adds the defaults of the chosen trainer and the chosen model as layers. These layers are above psbench's
+// own defaults and below all other layers. The model's defaults are above the trainer's.
 func (c *Config) takeDefaults(reg *registry.Registry) error {
 	trainer, err := reg.Lookup(sdk.KindTrainer, c.Trainer)
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Config) takeDefaults(reg *registry.Registry) error {
 	if err := c.mergeDefaults(given, own); err != nil {
 		return err
 	}
-	// The model may be the trainer's default.
+	// The trainer's defaults may choose the model.
 	if model, ok := c.model(reg); ok && len(model.Defaults) > 0 {
 		return c.mergeDefaults(given, append(own, defaultsOf(model)))
 	}
@@ -67,8 +68,8 @@ func defaultsOf(item registry.Item) layer {
 		values: item.Defaults}
 }
 
-// mergeDefaults merges into c the given layers with own above the lowest of them. It leaves the given layers as
-// they are, for the next call.
+// mergeDefaults merges the layers given and own into c. own goes directly above the lowest layer of given. The slice
+// given is not changed, so that it can be used again.
 func (c *Config) mergeDefaults(given, own []layer) error {
 	merged, err := merge(slices.Insert(slices.Clone(given), 1, own...))
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *Config) mergeDefaults(given, own []layer) error {
 	return nil
 }
 
-// model returns the chosen model. If there is none, the code that chooses the parts reports it.
+// model returns the chosen model. If the model does not exist, the code that chooses the parts reports this later.
 func (c *Config) model(reg *registry.Registry) (registry.Item, bool) {
 	name := c.Model
 	byID, err := configurations(sdk.KindModel, c.configurationFile(sdk.KindModel))

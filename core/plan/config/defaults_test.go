@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A trainer's defaults apply to values that were not given, and their origin says so.
+// A trainer's defaults apply to values that the user did not give. The origin of such a value names the trainer.
 func TestTrainerDefaults(t *testing.T) {
 	inFolder(t, map[string]string{"run.json": `{"epochs": 7}`})
 	exp := mustResolve(t, []string{"PSBENCH_NTRAINER=5"},
@@ -47,8 +47,8 @@ func TestTrainerDefaults(t *testing.T) {
 	}
 }
 
-// A model's defaults lie above the trainer's and below what was given, by whatever name
-// the model is chosen.
+// A model's defaults are above the trainer's defaults and below the values that the user gave. This order holds for
+// every name of the model.
 func TestModelDefaults(t *testing.T) {
 	inFolder(t, map[string]string{"run.json": `{"model": "DLRM", "batch_size": 7}`})
 	for i, c := range []struct {

@@ -11,16 +11,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// DescribeTime is how long DescribeAll waits for plugins.
+// DescribeTime limits how long DescribeAll waits for plugins.
 const DescribeTime = 5 * time.Second
 
-// Described is an item of the registry with the part that its plugin declares for it.
+// Described is an item of the registry, with the part that its plugin declares for it.
 type Described struct {
 	registry.Item
 	Part sdk.Part // zero if the plugin did not answer
 }
 
-// Describe asks the plugin of an item for its part.
+// Describe asks the plugin of an item for the item's part.
 func Describe(ctx context.Context, item registry.Item, catalogue Catalogue) (Described, error) {
 	parts, err := catalogue(ctx, item.Plugin)
 	if err != nil {
@@ -30,7 +30,7 @@ func Describe(ctx context.Context, item registry.Item, catalogue Catalogue) (Des
 	return Described{item, part}, err
 }
 
-// partOf finds the part of an item among those of its plugin.
+// partOf finds the part of an item in the list of its plugin's parts.
 func partOf(item registry.Item, parts []sdk.Part) (sdk.Part, error) {
 	for _, part := range parts {
 		if part.Kind == item.Kind && part.Key == item.Key {
@@ -41,9 +41,9 @@ func partOf(item registry.Item, parts []sdk.Part) (sdk.Part, error) {
 		item.Plugin.Name, item.Kind, item.Key, item.File)
 }
 
-// DescribeAll asks the plugins of all items at the same time, each once, and returns the items in their order.
-// It calls warn for each item whose plugin does not answer within DescribeTime, does not provide the part, or
-// contradicts the registry file. It fails only if ctx ends.
+// DescribeAll asks the plugins of all items in parallel, each plugin once. DescribeAll returns the items in their
+// order. DescribeAll calls warn for each item whose plugin does not answer within DescribeTime, lacks the part, or
+// contradicts the registry file. DescribeAll returns an error only if ctx ends.
 func DescribeAll(ctx context.Context, items []registry.Item, catalogue Catalogue, warn func(error)) (
 	[]Described, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, DescribeTime,
@@ -53,7 +53,7 @@ func DescribeAll(ctx context.Context, items []registry.Item, catalogue Catalogue
 		parts []sdk.Part
 		err   error
 	}
-	answers := map[string]*answer{} // by plugin
+	answers := map[string]*answer{} // keyed by plugin
 	var wg sync.WaitGroup
 	for _, item := range items {
 		if answers[item.Plugin.Name] != nil {
@@ -83,7 +83,7 @@ func DescribeAll(ctx context.Context, items []registry.Item, catalogue Catalogue
 	return all, nil
 }
 
-// CheckProvided reports a key that is unknown, or that the plugin of its item does not have.
+// CheckProvided returns an error if a key is unknown or the plugin of its item does not have the part.
 func CheckProvided(ctx context.Context, reg *registry.Registry, kind sdk.Kind, key string, catalogue Catalogue) error {
 	item, err := reg.Lookup(kind, key)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Every item is described by its own plugin. One that cannot be described is a warning, and keeps its place.
+// Every item is described by its own plugin. An item that cannot be described causes a warning and stays in the list.
 func TestDescribeAllWarnsOfWhatIsNotKnown(t *testing.T) {
 	item := func(key, plugin string) registry.Item {
 		return registry.Item{Kind: sdk.KindServer, Key: key, Plugin: registry.Plugin{Name: plugin}, File: "r.json"}
@@ -45,7 +45,7 @@ func TestDescribeAllWarnsOfWhatIsNotKnown(t *testing.T) {
 	}
 }
 
-// An interrupted list ends with the reason.
+// If the user interrupts DescribeAll, it returns the reason.
 func TestDescribeAllEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("interrupted")

@@ -17,17 +17,17 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// notOptions are variables that look like options but are not. Every process reads the first one. Others are for
-// plugin processes, and a psbench run below a plugin process inherits them. The rest supply what launchers do not
-// say.
+// notOptions lists variables that look like options but are not. Every process reads the first one. The next ones are
+// for plugin processes, and a psbench below a plugin process inherits them. The rest give facts that launchers do not
+// give.
 var notOptions = append([]string{simd.Variable, host.Handshake.MagicCookieKey, host.DirectoryVariable,
 	host.CUDADeviceVariable, host.CUDAProductVariable}, option.StartVariables()...)
 
-// doublePrefix begins the variables of the CUDA driver's test double.
+// doublePrefix is the prefix of variables for the test double of the CUDA driver.
 const doublePrefix = option.EnvPrefix + "DOUBLE_"
 
-// readEnv returns the layer of the environment. It ignores variables without a value, and variables that Kubernetes
-// sets for a Service called psbench.
+// readEnv returns the layer of the environment. readEnv ignores variables without a value. readEnv also ignores
+// variables that Kubernetes sets for a Service called psbench.
 func readEnv(environ []string) (layer, error) {
 	environ = option.WithoutServiceLinks(environ)
 	if err := checkEnviron(environ); err != nil {
@@ -47,7 +47,7 @@ func readEnv(environ []string) (layer, error) {
 	return layer{source: source{sort: fromEnvironment}, values: values}, err
 }
 
-// checkEnviron refuses variables that psbench would silently ignore, or that do harm.
+// checkEnviron returns an error for variables that psbench would otherwise ignore, and for harmful values.
 func checkEnviron(environ []string) error {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -72,7 +72,7 @@ func checkEnviron(environ []string) error {
 	return nil
 }
 
-// unknownVariable is the error for a variable that psbench does not read.
+// unknownVariable returns the error for a variable that psbench does not read.
 func unknownVariable(name string) error {
 	key := strings.ToLower(strings.TrimPrefix(name, option.EnvPrefix))
 	if near, ok := option.Of(spelling.Nearest(key, option.Keys())); ok {
@@ -81,19 +81,19 @@ func unknownVariable(name string) error {
 	return fmt.Errorf("unknown environment variable %s: psbench does not read it", quote.Word(name))
 }
 
-// threadVariables set the number of threads of Go or of a matrix library, in the core or in processes that inherit
-// them.
+// threadVariables lists the variables that set the number of threads of Go or of a matrix library. These variables
+// affect the core and the processes that inherit them.
 var threadVariables = []string{
 	"GOMAXPROCS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
 }
 
-// mostThreads is more than any run can use, and few enough to start at once.
+// mostThreads is more than any run can use, but so few that all of them start quickly.
 var mostThreads = max(256, 4*runtime.NumCPU())
 
-// checkThreads refuses a count with which a run would start threads for minutes. Values that are no counts have no
-// effect or a meaning of their own.
+// checkThreads returns an error if the number of threads is so large that starting them would take minutes. Values that
+// are not numbers are ignored by the libraries or have other meanings.
 func checkThreads(name, value string) error {
-	first, _, _ := strings.Cut(value, ",") // OpenMP accepts a count for each level
+	first, _, _ := strings.Cut(value, ",") // OpenMP accepts one number for each nesting level
 	n, err := strconv.ParseUint(strings.TrimSpace(first), 10, 64)
 	tooLarge := errors.Is(err, strconv.ErrRange)
 	if n <= uint64(mostThreads) && !tooLarge { // #nosec G115 -- a count of cores

@@ -190,9 +190,9 @@ func TestEnvironmentIsAccepted(t *testing.T) {
 	for _, variable := range []string{
 		"PSBENCH_epochs=", "PSBENCH_=", "PSBENCH_SIMD=portable", "psbench_epochs=1", "GOMAXPROCS=2",
 		"OMP_NUM_THREADS=4,2", "OPENBLAS_NUM_THREADS=two",
-		"PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, // of a plugin that starts psbench
+		"PSBENCH_PLUGIN=" + host.Handshake.MagicCookieValue, // set by a plugin that starts psbench
 		"PSBENCH_CUDA_GEMM=kernels",
-		"PSBENCH_PORT=tcp://10.104.43.7:80", "PSBENCH_MASTER_PORT=tcp://10.104.43.8:29500", // of Services
+		"PSBENCH_PORT=tcp://10.104.43.7:80", "PSBENCH_MASTER_PORT=tcp://10.104.43.8:29500", // set for Services
 	} {
 		t.Run(variable, func(t *testing.T) {
 			if _, err := resolve(t, []string{variable}, nil); err != nil {

@@ -19,17 +19,17 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Sources are the layers of a configuration above its defaults, lowest first. Below them is the JSON file that the
-// option config of Environ or Flags names.
+// Sources holds the layers of a configuration above its defaults, lowest first. The JSON file that the option config of
+// Environ or Flags names is below them.
 type Sources struct {
-	Base    *Layer         // above the named file, like another file
-	Environ []string       // as os.Environ gives it; only PSBENCH_* counts
-	Extra   []Layer        // values from elsewhere
-	Flags   *pflag.FlagSet // parsed, made by AddFlags; may be nil
-	Over    *Layer         // above all others; values may be an option.Text, as a flag gives them
-	CUDA    CUDAFinder     // finds what CUDA ranks need; nil if there are none
-	// Takes reports whether a part takes a setting given by a flag. If it is nil, the chosen part of the kind takes
-	// it, and must have it.
+	Base    *Layer         // above the named JSON file, in the same form
+	Environ []string       // in the form of os.Environ; only PSBENCH_* variables count
+	Extra   []Layer        // additional layers
+	Flags   *pflag.FlagSet // parsed flags of AddFlags; may be nil
+	Over    *Layer         // above all other layers; values may be an option.Text, as from a flag
+	CUDA    CUDAFinder     // finds devices for CUDA ranks; nil if it is not available
+	// Takes reports whether a part accepts a setting that a flag gave. If Takes is nil, the setting goes to the chosen
+	// part of its kind, which must have it.
 	Takes func(part sdk.Part, setting string) bool
 }
 
@@ -43,13 +43,13 @@ type Layer struct {
 type Config struct {
 	option.Options
 	layers   []layer           // lowest first
-	sources  map[string]source // by key
+	sources  map[string]source // source of each value, by key
 	settings []assignment      // lowest layer first
 	cuda     CUDAFinder
-	takes    func(part sdk.Part, setting string) bool // Sources.Takes
+	takes    func(part sdk.Part, setting string) bool // copy of Sources.Takes
 }
 
-// Merge combines the layers. Unknown keys and values of the wrong type are errors, even if a higher layer covers
+// Merge combines the layers. Unknown keys and values with a wrong type are errors, even if a higher layer overrides
 // them.
 func Merge(s Sources) (*Config, error) {
 	fromEnv, err := readEnv(s.Environ)
@@ -112,7 +112,8 @@ func merge(layers []layer) (*Config, error) {
 	return c, c.chooseReport()
 }
 
-// chooseReport selects the full report for the original's statistics, because the original has no other report.
+// chooseReport selects the full report if the user wants the statistics of the original benchmark, because the original
+// has no other report.
 func (c *Config) chooseReport() error {
 	switch {
 	case c.Stats != "original" || c.Report == "full":
@@ -125,7 +126,7 @@ func (c *Config) chooseReport() error {
 	return nil
 }
 
-// take checks the values of a layer and notes their origin. Settings of parts stay in c; take returns the other
+// take checks the values of a layer and records their origin. take stores settings of parts in c and returns all other
 // values.
 func (c *Config) take(l layer) (map[string]any, error) {
 	values := map[string]any{}
@@ -158,15 +159,15 @@ func (c *Config) take(l layer) (map[string]any, error) {
 func (c *Config) name(key string) string   { return c.sources[key].name(key) }
 func (c *Config) origin(key string) string { return c.sources[key].origin(key) }
 
-// given reports whether a layer above the defaults has the key.
+// given reports whether a layer above the defaults contains the key.
 func (c *Config) given(key string) bool { return c.sources[key].sort > fromPart }
 
 // layer is a set of raw values from one source.
 type layer struct {
 	source
 	values map[string]any
-	// recorded means that the values come from a result, whose settings are only for its own parts: another layer
-	// may choose others.
+	// recorded means that the values come from a result. Settings of a result apply only to the parts of that result,
+	// because another layer may choose other parts.
 	recorded bool
 }
 
@@ -190,8 +191,8 @@ func readFlags(flags *pflag.FlagSet) (layer, error) {
 	return l, err
 }
 
-// configPath returns the path of the JSON file and the name of the value that gives it, from the first layer with
-// one.
+// configPath returns the path of the JSON file from the first layer that has one. by is the name of the value that
+// gives the path.
 func configPath(layers ...layer) (path, by string) {
 	for _, l := range layers {
 		if path, ok := l.values["config"].(option.Text); ok {
@@ -226,7 +227,7 @@ func readFile(path string) (layer, error) {
 	return l, nil
 }
 
-// plain converts the values of a layer to those that a JSON file would give.
+// plain converts the values of a layer to the types that a JSON file would give.
 func plain(l Layer) (layer, error) {
 	data, err := json.Marshal(l.Values)
 	if err != nil {
@@ -239,7 +240,7 @@ func plain(l Layer) (layer, error) {
 	return layer{source: source{sort: fromPlace, place: l.Origin}, values: values}, err
 }
 
-// standIn gives the value of option o to the option or setting that o stands for.
+// standIn moves the value of option o to the option or setting for which o is another name.
 func (c *Config) standIn(l layer, o option.Option, values map[string]any) error {
 	value := values[o.Key]
 	delete(values, o.Key)

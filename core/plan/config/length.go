@@ -12,18 +12,18 @@ import (
 	"github.com/psbench/psbench/internal/host/stop"
 )
 
-// LeastIterations is the default minimum of iterations that a trainer measures. With fewer, one slow iteration
-// dominates the mean.
+// LeastIterations is the default minimum number of iterations that a trainer measures. With fewer iterations, one slow
+// iteration dominates the mean.
 const LeastIterations = 20
 
-// alternatives are groups of options that set the same length in different ways. The option of the highest layer
-// counts.
+// alternatives lists groups of options that set the same length in different ways. In each group, the option of the
+// highest layer applies.
 var alternatives = [][]string{
 	{"epochs", "iterations", "seconds"},
-	{"warmup", "warmup_cycles"}, // the latter is the hybrid benchmark's
+	{"warmup", "warmup_cycles"}, // warmup_cycles is an option of the hybrid benchmark
 }
 
-// takeInstead removes the alternatives that lower layers gave to a layer's values.
+// takeInstead resets the values of lower layers for which this layer gives an alternative.
 func (c *Config) takeInstead(l layer, values map[string]any) error {
 	for _, keys := range alternatives {
 		var given []string
@@ -47,7 +47,7 @@ func (c *Config) takeInstead(l layer, values map[string]any) error {
 	return nil
 }
 
-// replaced reports whether another option replaces this one.
+// replaced reports whether an alternative replaces this option.
 func (c *Config) replaced(key string) bool {
 	_, known := c.sources[key]
 	return !known && slices.ContainsFunc(alternatives, func(keys []string) bool { return slices.Contains(keys, key) })
@@ -72,18 +72,19 @@ func (c *Config) warmUp() stop.Length {
 		return c.length()
 	case "none":
 		return stop.Length{}
-	case "": // replaced
+	case "": // replaced by an alternative
 		return stop.Length{Epochs: c.WarmupCycles}
 	default:
-		n, _ := strconv.Atoi(c.Warmup) // Parse has checked it
+		n, _ := strconv.Atoi(c.Warmup) // Parse has checked the number
 		return stop.Length{Iterations: n}
 	}
 }
 
-// undecided ends the origin of epochs that become known once the data is partitioned.
+// undecided is the end of the origin of epochs if their number depends on the data. The number of epochs becomes known
+// when the data has been partitioned.
 var undecided = fmt.Sprintf(", or more for %d iterations per trainer", LeastIterations)
 
-// Decided returns the values of an experiment after its epochs were decided.
+// Decided returns the values of an experiment after the number of epochs was decided.
 func (e *Experiment) Decided(epochs int) []result.Value {
 	values := slices.Clone(e.Values)
 	for i := range values {

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/host/stop"
 )
 
-// said is what a configuration says of the lengths of its passes: key, value, origin.
+// said returns the values that set the lengths of passes, each as key, value and origin.
 func said(exp *Experiment) (out []string) {
 	for _, v := range exp.Values {
 		switch v.Key {
@@ -23,7 +23,7 @@ func said(exp *Experiment) (out []string) {
 	return out
 }
 
-// A length of a higher layer takes the place of one of a lower layer, however either is said.
+// A length of a higher layer replaces a length of a lower layer, in whichever unit both are given.
 func TestLengthsOfLayers(t *testing.T) {
 	const more = ", or more for 20 iterations per trainer"
 	inFolder(t, map[string]string{
@@ -151,8 +151,8 @@ func TestLengthErrors(t *testing.T) {
 	}
 }
 
-// A trainer's default length does not count as given: the user's length replaces it, and default epochs may be
-// raised.
+// A trainer's default length does not count as given by the user. The user's length replaces the default, and psbench
+// may raise default epochs.
 func TestLengthOfATrainersDefaults(t *testing.T) {
 	inFolder(t, map[string]string{
 		"registry.json": `{"trainer_map": {"t": {"plugin": "builtin", "description": "d", "defaults": {"seconds": 4, "warmup": 3}}}}`,
@@ -167,7 +167,7 @@ func TestLengthOfATrainersDefaults(t *testing.T) {
 	}
 }
 
-// What is decided only in a run is no part of a configuration file.
+// A configuration file does not contain values that are decided only during a run.
 func TestUndecidedEpochsAreNotWritten(t *testing.T) {
 	exp := mustResolve(t, nil, nil)
 	file := File(exp.Values)

@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// describe asks the plugin of an item for the item's description.
+// describe asks the plugin of an item for the item's part.
 func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, error) {
 	parts, err := r.partsOf(ctx, r.bounded(item.Plugin))
 	if err != nil {
@@ -27,16 +27,16 @@ func (r *resolver) describe(ctx context.Context, item registry.Item) (sdk.Part, 
 	return partOf(item, parts)
 }
 
-// bounded returns a plugin with the user's memory limit. psbench's own parts have no limit.
+// bounded returns a plugin with the user's memory limit. The limit does not apply to psbench's own parts.
 func (r *resolver) bounded(p registry.Plugin) registry.Plugin {
 	if p.Name != registry.Builtin && r.PluginMemory != "" {
-		n, _ := bytesize.Parse(r.PluginMemory) // checked when it was given
+		n, _ := bytesize.Parse(r.PluginMemory) // the user's text was checked when it was given
 		p.Memory = int64(n)
 	}
 	return p
 }
 
-// settableParts returns the chosen parts with settings, in the order of their kinds.
+// settableParts returns the chosen parts that have settings, in the order of their kinds.
 func (r *resolver) settableParts() []choice {
 	var out []choice
 	for _, kind := range settable {
@@ -47,7 +47,7 @@ func (r *resolver) settableParts() []choice {
 	return out
 }
 
-// configureParts gives every part its effective settings.
+// configureParts computes the effective settings of every part.
 func (r *resolver) configureParts(ctx context.Context) error {
 	byKind := map[sdk.Kind][]effective{}
 	for _, c := range r.settableParts() {
@@ -107,7 +107,7 @@ func (r *resolver) asynchronous(d sdk.Part, settings []effective) bool {
 	})
 }
 
-// assignments returns the assignments for a chosen item, described by d, lowest layer first.
+// assignments returns the assignments for a chosen item, lowest layer first. d is the item's part.
 func (r *resolver) assignments(c choice, d sdk.Part) ([]assignment, error) {
 	out := slices.Clone(c.preset)
 	if key, file := r.settingsFile(c.Kind); file != "" {
@@ -127,7 +127,7 @@ func (r *resolver) assignments(c choice, d sdk.Part) ([]assignment, error) {
 	return out, nil
 }
 
-// settingsFile returns the file of settings for a kind, and the key of the option that names it.
+// settingsFile returns the path of the file with settings for a kind, and the key of the option that gives it.
 func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
 	switch kind {
 	case sdk.KindServer:
@@ -139,7 +139,7 @@ func (r *resolver) settingsFile(kind sdk.Kind) (key, file string) {
 	}
 }
 
-// settingsOf applies assignments, lowest layer first, to the settings of a part.
+// settingsOf applies assignments to the settings of a part, lowest layer first.
 func settingsOf(d sdk.Part, assignments []assignment) ([]effective, error) {
 	var names []string
 	out := make([]effective, len(d.Settings))
@@ -170,10 +170,10 @@ type effective struct {
 	name   string
 	value  any
 	origin string
-	given  bool // not the default
+	given  bool // a layer gave the value
 }
 
-// object formats settings as a JSON object in their order.
+// object formats settings as a JSON object in the given order.
 func object(settings []effective) (json.RawMessage, error) {
 	fields := make([]string, len(settings))
 	for i, s := range settings {
@@ -186,8 +186,8 @@ func object(settings []effective) (json.RawMessage, error) {
 	return json.RawMessage("{" + strings.Join(fields, ",") + "}"), nil
 }
 
-// configureInTrainer checks that the trainer's plugin has the in-trainer parts that the trainer will use. The
-// trainer of a plugin without psbench's own in-trainer parts gets none unless they were chosen.
+// configureInTrainer checks that the trainer's plugin has the in-trainer parts that the trainer will use. If the plugin
+// does not include psbench's own in-trainer parts, the trainer gets only parts that were chosen explicitly.
 func (r *resolver) configureInTrainer(ctx context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]
 	for _, kind := range registry.Kinds {
@@ -219,13 +219,13 @@ func (r *resolver) configureInTrainer(ctx context.Context) error {
 	return nil
 }
 
-// chosenByDefault reports that the part of a kind is psbench's default, which neither the user nor the registry
-// chose.
+// chosenByDefault reports whether the part of a kind is psbench's default. A part that the user or the registry chose
+// is not the default.
 func (r *resolver) chosenByDefault(kind sdk.Kind) bool {
 	return r.sources[option.For(kind).Key].sort == fromDefault
 }
 
-// checkIncluded checks that the trainer's plugin serves a part that will run in its process.
+// checkIncluded checks that the trainer's plugin provides a part that will run in the trainer's process.
 func (r *resolver) checkIncluded(ctx context.Context, c choice) error {
 	trainer, item := r.chosen[sdk.KindTrainer], c.Item
 	if item.Plugin.Name != trainer.Plugin.Name {
@@ -235,7 +235,7 @@ func (r *resolver) checkIncluded(ctx context.Context, c choice) error {
 	return err
 }
 
-// finish lists the effective values and warns about those without effect.
+// finish lists the effective values and warns about values that have no effect.
 func (r *resolver) finish(context.Context) error {
 	values, err := r.optionValues()
 	if err != nil {
@@ -285,7 +285,7 @@ func (r *resolver) finish(context.Context) error {
 	return nil
 }
 
-// optionValues returns the options by key, as JSON would show them.
+// optionValues returns the values of options by key, in the types of JSON.
 func (c *Config) optionValues() (map[string]any, error) {
 	data, err := json.Marshal(c.Options)
 	if err != nil {
@@ -298,7 +298,7 @@ func (c *Config) optionValues() (map[string]any, error) {
 		return nil, err
 	}
 	for _, o := range option.All() {
-		if o.Type == option.List && values[o.Key] == nil { // not given
+		if o.Type == option.List && values[o.Key] == nil { // the list was not given
 			values[o.Key] = []any{}
 		}
 	}

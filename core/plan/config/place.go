@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// placeSettings finds the kind of settings that were given without one: the kind of the only part of the run with
-// such a setting. If Sources.Takes is set, it decides.
+// placeSettings finds the kind of each setting that was given without a kind. The only part in the run that has such a
+// setting determines the kind. If Sources.Takes is set, this function decides instead.
 func (r *resolver) placeSettings(ctx context.Context) error {
 	for i := range r.Config.settings {
 		a := &r.Config.settings[i]
@@ -46,7 +46,7 @@ func (r *resolver) placeSettings(ctx context.Context) error {
 	return nil
 }
 
-// partsWith returns the kinds of the chosen parts that have a setting of that name, and the names of all settings.
+// partsWith returns the kinds of the chosen parts that have the named setting, and the names of all settings.
 func (r *resolver) partsWith(ctx context.Context, name string) (kinds []sdk.Kind, names []string, err error) {
 	for _, c := range r.settableParts() {
 		d, err := r.describe(ctx, c.Item)

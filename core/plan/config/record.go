@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// File converts an effective configuration to the values of a configuration file that yields the same one. It
-// leaves out options for output.
+// File converts an effective configuration to the values of a configuration file that gives the same configuration.
+// File omits options for output.
 func File(values []result.Value) map[string]any {
 	file, set := map[string]any{}, map[string]any{}
 	for _, v := range values {
@@ -34,9 +34,9 @@ func File(values []result.Value) map[string]any {
 	return file
 }
 
-// pinned reports whether a configuration file gets the value of an option. Defaults are included, because other
-// versions of psbench may have others. Excluded are empty defaults, defaults that would cause a warning about no
-// effect, and values that no run has decided yet.
+// pinned reports whether a configuration file contains the value. The file contains defaults too, because other
+// versions of psbench may have other defaults. The file does not contain empty defaults, defaults that would cause a
+// warning about no effect, or values that no run has decided yet.
 func pinned(v result.Value) bool {
 	o, _ := option.Of(v.Key)
 	if o.Group == "output" || v.Key == "config" || strings.HasSuffix(v.Origin, undecided) {
@@ -49,8 +49,8 @@ func pinned(v result.Value) bool {
 	return o.NoEffect == "" && v.Key != "listen" && v.Value != "" && (o.Type != option.List || len(list) > 0)
 }
 
-// recorded returns the values of a result, in the format of File; ok reports whether data is one. The end of data
-// may be cut off, since only the measurements make a result large.
+// recorded returns the values of a result, in the format of File. ok reports whether data is a result. The end of data
+// may be missing: only measurements make a result large, and they are not needed.
 func recorded(path string, data []byte) (values map[string]any, ok bool, err error) {
 	var schema, config json.RawMessage
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -61,7 +61,7 @@ func recorded(path string, data []byte) (values map[string]any, ok bool, err err
 		key, err := dec.Token()
 		var value json.RawMessage
 		if err != nil || dec.Decode(&value) != nil {
-			return nil, false, nil // reading it as a configuration file gives the error
+			return nil, false, nil // parsing data as a configuration file will give the error
 		}
 		switch key {
 		case "schema":
@@ -87,8 +87,8 @@ func recorded(path string, data []byte) (values map[string]any, ok bool, err err
 	return File(list), true, nil
 }
 
-// Given returns the values of an effective configuration that were given explicitly, and not by defaults or by
-// psbench's own configurations of models and data.
+// Given returns the values of an effective configuration that the user gave explicitly. Given omits defaults and values
+// from psbench's own configurations of models and data.
 func Given(values []result.Value) []result.Value {
 	return slices.DeleteFunc(slices.Clone(values), func(v result.Value) bool {
 		for _, file := range builtinConfigurations {
@@ -100,11 +100,11 @@ func Given(values []result.Value) []result.Value {
 	})
 }
 
-// Derived reports whether psbench derived a value from others or from where it ran.
+// Derived reports whether psbench derived a value from other values or from the host on which it ran.
 func Derived(v result.Value) bool { return strings.HasPrefix(v.Origin, derived) }
 
-// Differences lists the values in which two effective configurations differ, except options for output and values
-// that no run has decided yet.
+// Differences lists the values that differ between two effective configurations. Differences omits options for output
+// and values that no run has decided yet.
 func Differences(old, now []result.Value) []result.Difference {
 	before, after := texts(old), texts(now)
 	var found []result.Difference
@@ -126,7 +126,7 @@ func Differences(old, now []result.Value) []result.Difference {
 	return found
 }
 
-// texts returns the values in the format of a file.
+// texts returns the values as texts, in the format of a configuration file.
 func texts(values []result.Value) map[string]string {
 	all := map[string]string{}
 	for _, v := range values {

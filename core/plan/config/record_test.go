@@ -20,12 +20,13 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// drawFlags draws a command line, which may ask for what does not fit together.
+// drawFlags draws a command line. The options may contradict each other.
 func drawFlags(t *rapid.T) []string {
 	systems := []string{"", "--server=AverageBatchParameterServer --set=server.verbose=true", "--trainer=hybrid",
 		"--trainer=BatchUpdateTrainer --server=batch_update"}
 	flags := strings.Fields(rapid.SampledFrom(systems).Draw(t, "system"))
-	// Of these any two exclude each other, which would leave too few that fit together.
+	// Any two options of a group exclude each other. If options were drawn independently, too few command lines would
+	// be valid.
 	for _, alternatives := range [][]string{
 		{"", "--epochs=1", "--epochs=1000000000", "--iterations=37", "--seconds=0.5", "--seconds=31536000"},
 		{"", "--warmup=full", "--warmup=none", "--warmup=7", "--warmup-cycles=0", "--warmup-cycles=3"},
@@ -54,8 +55,7 @@ func drawFlags(t *rapid.T) []string {
 	return append(flags, "--model-config-path=mine.json")
 }
 
-// What config --format json writes, and what a result records, leads to the same
-// experiment.
+// The output of config --format json and the values that a result records lead to the same experiment.
 func TestFileLeadsToTheSame(t *testing.T) {
 	schema, err := validator.NewCompiler().Compile(filepath.Join(schemaFolder, "config.schema.json"))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestFileLeadsToTheSame(t *testing.T) {
 		"mine.json": `{"Small": {"model_class": "DummyModel", "configurations": {"num_embeddings": 5, "embedding_dim": 6}}}`,
 	})
 	same := func(t *rapid.T, want, got *Experiment) {
-		// What was left to psbench is recorded as what it chose.
+		// A value that the user left to psbench is recorded as the value that psbench chose.
 		ignored := cmp.FilterPath(func(p cmp.Path) bool {
 			return p.Last().String() == ".Warnings" || p.Last().String() == ".Auto"
 		}, cmp.Ignore())
@@ -121,7 +121,7 @@ func TestFileLeadsToTheSame(t *testing.T) {
 	}
 }
 
-// Another layer may choose other parts than a result, whose settings then count for nothing.
+// Another layer may choose other parts than the result. The result's settings for its own parts are then ignored.
 func TestResultWithOtherParts(t *testing.T) {
 	exp := mustResolve(t, nil,
 		[]string{"--set=server.verbose=true", "--set=model.embedding_dim=7", "--set=trainer.lr=0.5"})

@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Trainers that exchange gradients must end equal, by the server that they share, unless a part is declared
-// otherwise. Where servers take gradients in as they arrive, losses depend on the order.
+// Trainers that exchange gradients must end with equal parameters, per server, unless a part declares that they may
+// differ. If servers combine gradients as they arrive, losses depend on the order of arrival.
 func TestReplicasAndTheOrderOfArrival(t *testing.T) {
 	for flags, want := range map[string]struct {
 		sets   [][]int

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// A rerun takes the variables of output, and those that are no options.
+// A rerun keeps variables of output options and variables that are not options.
 func TestOutputEnviron(t *testing.T) {
 	got := OutputEnviron([]string{"HOME=/", "PSBENCH_NTRAINER=2", "PSBENCH_REPORT=full", "PSBENCH_SIMD=none",
 		"NTRAINER=3"})
@@ -18,7 +18,7 @@ func TestOutputEnviron(t *testing.T) {
 	}
 }
 
-// A default that only one configuration has is no difference of defaults.
+// DefaultDifferences omits a default that only one configuration contains.
 func TestDefaultDifferences(t *testing.T) {
 	old := []result.Value{{Key: "epochs", Value: 1}, {Key: "batch_size", Value: 2}, {Key: "server", Value: "one"}}
 	now := []result.Value{{Key: "epochs", Value: 3}, {Key: "ntrainer", Value: 4}, {Key: "server", Value: "one"}}
@@ -28,7 +28,7 @@ func TestDefaultDifferences(t *testing.T) {
 	}
 }
 
-// Only a transport that psbench derived may change with the hosts.
+// WithoutDerivedTransport removes only a transport that psbench derived.
 func TestWithoutDerivedTransport(t *testing.T) {
 	chosen := result.Value{Key: Transport, Value: "tcp", Origin: "flag --transport"}
 	own := result.Value{Key: Transport, Value: "shm", Origin: derived + "one host"}

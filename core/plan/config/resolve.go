@@ -19,15 +19,15 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// autoTransport leaves the choice of the transport to psbench.
+// autoTransport is the value with which the user leaves the choice of the transport to psbench.
 const autoTransport = "auto"
 
-// Catalogue returns the parts of a plugin. It may have to start the plugin.
+// Catalogue returns the parts of a plugin. Catalogue may start the plugin to ask for them.
 type Catalogue func(ctx context.Context, plugin registry.Plugin) ([]sdk.Part, error)
 
-// LoadRegistry reads the built-in registry, the user's own registry and the files that the configuration names.
-// user is the path of the user's registry; it is skipped if user is "" or the configuration excludes it. A file
-// that is named twice is read once.
+// LoadRegistry reads the built-in registry, the user's registry and the registry files that the configuration names.
+// user is the path of the user's registry. The user's registry is skipped if user is "" or the configuration excludes
+// it. A file that is named twice is read once.
 func (c *Config) LoadRegistry(builtin []byte, user string) (*registry.Registry, error) {
 	if c.NoUserRegistry {
 		user = ""
@@ -48,7 +48,7 @@ func (c *Config) LoadRegistry(builtin []byte, user string) (*registry.Registry, 
 	return reg, err
 }
 
-// Resolve finds the parts that the configuration chooses and checks that everything fits together. It adds the
+// Resolve finds the parts that the configuration chooses and checks that all values fit together. Resolve adds the
 // trainer's defaults to the options of c.
 func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue Catalogue) (*Experiment, error) {
 	r, err := c.resolver(reg, catalogue)
@@ -68,7 +68,7 @@ func (c *Config) Resolve(ctx context.Context, reg *registry.Registry, catalogue 
 	return r.exp, nil
 }
 
-// Chosen describes the chosen parts that have settings, whatever else may be wrong with the configuration.
+// Chosen returns the chosen parts that have settings. Chosen works even if other values of the configuration are wrong.
 func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue Catalogue) ([]sdk.Part, error) {
 	r, err := c.resolver(reg, catalogue)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Config) Chosen(ctx context.Context, reg *registry.Registry, catalogue C
 	return parts, nil
 }
 
-// resolver starts to resolve a configuration, with the defaults of its trainer and model.
+// resolver starts to resolve a configuration. resolver adds the defaults of the trainer and the model.
 func (c *Config) resolver(reg *registry.Registry, catalogue Catalogue) (*resolver, error) {
 	if err := c.takeDefaults(reg); err != nil {
 		return nil, err
@@ -128,24 +128,24 @@ type resolver struct {
 	*Config
 	registry  *registry.Registry
 	catalogue Catalogue
-	described map[string][]sdk.Part // by plugin
+	described map[string][]sdk.Part // keyed by plugin
 	chosen    map[sdk.Kind]choice
 	exp       *Experiment
 	settings  []result.Value
 }
 
-// choice is the item chosen for a kind.
+// choice is the item that was chosen for a kind.
 type choice struct {
 	registry.Item
 	declared
-	// value is the value in the effective configuration: the id of the chosen configuration, or the key.
+	// value is the value in the effective configuration: the id of a configuration or the key of a part.
 	value  string
 	origin string
-	// preset holds the settings of the configuration whose id chose the item.
+	// preset holds the settings of the configuration if its id chose the item.
 	preset []assignment
 }
 
-// needs notes which service the chosen trainer needs.
+// needs stores which service the chosen trainer needs.
 func (r *resolver) needs(ctx context.Context) error {
 	trainer, err := r.registry.Lookup(sdk.KindTrainer, r.Trainer)
 	if err != nil {
@@ -157,10 +157,11 @@ func (r *resolver) needs(ctx context.Context) error {
 	return err
 }
 
-// InsecureNetwork is the warning of runs without TLS.
+// InsecureNetwork is the warning for runs without TLS.
 const InsecureNetwork = "--insecure-network: links between hosts do not use TLS, so anyone on their network can read and change the data"
 
-// chooseTransport resolves auto and checks the listening address, even if the transport does not need one.
+// chooseTransport resolves the value auto. chooseTransport checks the listening address even if the transport does not
+// need one.
 func (r *resolver) chooseTransport(context.Context) error {
 	var err error
 	r.exp.Auto = r.Transport == autoTransport
@@ -204,7 +205,7 @@ func (r *resolver) chooseAddress() error {
 	return nil
 }
 
-// addressOf returns this host's address for an interface or a network.
+// addressOf returns this host's address on an interface or in a network.
 func addressOf(want string) (netip.Addr, error) {
 	have, err := placement.Interfaces()
 	if err != nil {
@@ -233,7 +234,7 @@ func (r *resolver) chooseParts(ctx context.Context) error {
 	return nil
 }
 
-// noServer warns about values for servers in a run without servers.
+// noServer warns about values for servers if the run has no servers.
 func (r *resolver) noServer() {
 	if r.given("server") {
 		r.warn("%s has no effect: there are no servers (%s)", r.name("server"), r.name("nserver"))
@@ -241,7 +242,7 @@ func (r *resolver) noServer() {
 	if r.given("server_config_path") {
 		r.warn("%s has no effect: there are no servers (%s)", r.name("server_config_path"), r.name("nserver"))
 	}
-	if r.given("place") && r.Place != string(placement.Spread) { // recorded configurations contain the default
+	if r.given("place") && r.Place != string(placement.Spread) { // recorded configurations contain the default too
 		r.warn("%s has no effect: there are no servers (%s)", r.name("place"), r.name("nserver"))
 	}
 	for _, a := range r.Config.settings {
@@ -267,7 +268,7 @@ func (r *resolver) choose(kind sdk.Kind) (choice, error) {
 	return choice{Item: item, value: item.Key, origin: origin}, nil
 }
 
-// named returns the option's value for a kind.
+// named returns the name of the chosen part of a kind, from its option.
 func (r *resolver) named(kind sdk.Kind) string {
 	return map[sdk.Kind]string{
 		sdk.KindTrainer: r.Trainer, sdk.KindServer: r.Server, sdk.KindHook: r.DDPHook,
@@ -277,7 +278,7 @@ func (r *resolver) named(kind sdk.Kind) string {
 	}[kind]
 }
 
-// chooseConfigured looks up name as the id of a configuration first, then as a key.
+// chooseConfigured looks up name first as the id of a configuration, then as the key of a part.
 func (r *resolver) chooseConfigured(kind sdk.Kind, name, origin string) (choice, error) {
 	byID, err := configurations(kind, r.configurationFile(kind))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const schemaFolder = "../../../schemas"
 
-// schemas are the schemas of the files that users write, by file name.
+// schemas returns the schemas of the files that users write, by file name.
 func schemas() map[string]*jsonschema.Schema {
 	return map[string]*jsonschema.Schema{
 		"registry.schema.json": titled("A registry of psbench plugins", golden.Tagged().Reflect(&registry.File{})),
@@ -54,7 +54,7 @@ func configSchema() *jsonschema.Schema {
 			allowed = p.Items
 		case option.Integer:
 			p.Minimum, p.Maximum = number(o.Min), number(o.Max)
-			if o.Max == math.MaxUint64 { // a seed
+			if o.Max == math.MaxUint64 { // the option is a seed
 				p.Minimum = json.Number(strconv.Itoa(math.MinInt64))
 			}
 		case option.Size:
@@ -79,7 +79,7 @@ func number(n uint64) json.Number {
 	return json.Number(data)
 }
 
-// byName is the schema of an object whose values all have a schema.
+// byName returns the schema of an object whose values all have the schema value.
 func byName(title, description string, value *jsonschema.Schema) *jsonschema.Schema {
 	value.Version = ""
 	properties := jsonschema.NewProperties()

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// defaultHook returns the hook of a run that names none, and the reason.
+// defaultHook returns the hook for a run that does not name one, and the reason for the choice.
 func (r *resolver) defaultHook() (name, origin string) {
 	switch {
 	case r.servers() == 0:
@@ -22,7 +22,7 @@ func (r *resolver) defaultHook() (name, origin string) {
 	}
 }
 
-// checkHybrid refuses the hybrid benchmark's own options with other trainers.
+// checkHybrid returns an error if options of the hybrid benchmark are used with another trainer.
 func (r *resolver) checkHybrid(context.Context) error {
 	for _, o := range option.All() {
 		if o.Group != option.HybridGroup || !r.given(o.Key) || r.exp.Service == sdk.ServiceTables {
@@ -38,7 +38,7 @@ func (r *resolver) checkHybrid(context.Context) error {
 	return nil
 }
 
-// checkService checks that the servers serve what the trainer needs.
+// checkService checks that the servers provide the service that the trainer needs.
 func (r *resolver) checkService(ctx context.Context) error {
 	trainer := r.chosen[sdk.KindTrainer]
 	if r.servers() == 0 {
@@ -61,7 +61,7 @@ func (r *resolver) checkService(ctx context.Context) error {
 	return nil
 }
 
-// whoServes lists the servers that serve a service; its text follows the service's name.
+// whoServes lists the servers that provide a service, as a text to put after the name of the service.
 func (r *resolver) whoServes(ctx context.Context, service sdk.Service) string {
 	var keys []string
 	for _, item := range r.registry.Items(sdk.KindServer) {

@@ -9,14 +9,14 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// source is the origin of values.
+// source says where values come from.
 type source struct {
 	sort  sort
-	as    string // the option that the user gave in place of the one that it stands for
-	place string // of fromPlace: a file, or the caller's name of its layer; of fromPart: its kind and key
+	as    string // option that the user gave instead of the real one
+	place string // for fromPlace: a file or the name of the caller's layer; for fromPart: kind and key
 }
 
-// Origins of values that were not given: byDefault, or derived with the reason.
+// These are the origins of values that were not given: byDefault, or derived followed by the reason.
 const (
 	byDefault = "default"
 	derived   = "derived: "
@@ -26,13 +26,13 @@ type sort int
 
 const (
 	fromDefault sort = iota
-	fromPart         // the defaults of the chosen trainer or model
+	fromPart         // defaults of the chosen trainer or model
 	fromPlace
 	fromEnvironment
 	fromFlag
 )
 
-// name returns a key in the source's spelling, to begin an error.
+// name returns a key in the spelling of the source, as the beginning of an error.
 func (s source) name(key string) string {
 	if s.as != "" {
 		key = s.as
@@ -51,7 +51,7 @@ func (s source) name(key string) string {
 	}
 }
 
-// origin says where the value of a key comes from.
+// origin returns where the value of a key comes from.
 func (s source) origin(key string) string {
 	switch s.sort {
 	case fromFlag:

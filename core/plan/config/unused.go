@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// checkUnused finds mistakes in unused parts of the configuration: configurations and settings of parts that were
-// not chosen.
+// checkUnused finds mistakes in unused parts of the configuration. checkUnused checks configurations and settings of
+// parts that were not chosen.
 func (r *resolver) checkUnused(ctx context.Context) error {
 	for _, kind := range []sdk.Kind{sdk.KindModel, sdk.KindData} {
 		if err := r.checkConfigurations(ctx, kind); err != nil {
@@ -74,7 +74,8 @@ func (r *resolver) checkSettingsFile(ctx context.Context, kind sdk.Kind) error {
 	return nil
 }
 
-// checkSettings checks settings of an item that the run does not use. It does not start a plugin only for this.
+// checkSettings checks settings of an item that the run does not use. checkSettings does not start a plugin for this
+// purpose alone.
 func (r *resolver) checkSettings(ctx context.Context, item registry.Item, settings []assignment) error {
 	if _, asked := r.described[item.Plugin.Name]; !asked {
 		return nil

@@ -7,16 +7,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// World counts the ranks of each sort in a run. Ranks count from 0 in the order of the fields; the last rank is the
-// master.
+// World holds the number of ranks of each type in a run. Ranks are numbered from 0 in the order of the fields. The last
+// rank is the master.
 type World struct {
 	Trainers, CUDATrainers, Servers, CUDAServers int
-	// EveryServer means that every trainer uses every server, so none has a server of its own and the counts need
-	// not fit.
+	// EveryServer means that every trainer uses every server. No trainer then has its own server, and the number of
+	// trainers need not be a multiple of the number of servers.
 	EveryServer bool
 }
 
-// Check returns an error if the counts break a rule.
+// Check returns an error if the numbers of ranks break a rule.
 func (w World) Check() error {
 	for _, c := range []struct {
 		flag  string
@@ -58,18 +58,18 @@ func checkShare(serverFlag string, servers int, trainerFlag string, trainers int
 	return nil
 }
 
-// Master is the rank of the core.
+// Master returns the rank of the core.
 func (w World) Master() int { return w.firstServer() + w.Servers + w.CUDAServers }
 
 func (w World) firstServer() int { return w.Trainers + w.CUDATrainers }
 
-// TrainerRanks returns the ranks of the trainers, CPU before CUDA.
+// TrainerRanks returns the ranks of the trainers: first those on the CPU, then those on CUDA devices.
 func (w World) TrainerRanks() []int { return span(0, w.firstServer()) }
 
-// ServerRanks returns the ranks of the servers, CPU before CUDA.
+// ServerRanks returns the ranks of the servers: first those on the CPU, then those on CUDA devices.
 func (w World) ServerRanks() []int { return span(w.firstServer(), w.Master()) }
 
-// Name returns the name of a rank: trainer0, server4, master.
+// Name returns the name of a rank, such as trainer0, server4 or master.
 func (w World) Name(rank int) string {
 	switch {
 	case rank >= 0 && rank < w.firstServer():
@@ -89,9 +89,9 @@ func (w World) CUDA(rank int) bool {
 		rank >= w.firstServer()+w.Servers && rank < w.Master()
 }
 
-// ServerOf returns the rank of a trainer's server: each server has an equal run of consecutive trainers of its own
-// kind. ok is false if there are no servers or if every trainer uses every server. The world must have passed
-// Check.
+// ServerOf returns the rank of a trainer's server. Each server has the same number of consecutive trainers. Trainers on
+// CUDA devices have servers on CUDA devices. ok is false if there are no servers or every trainer uses every server.
+// The world must have passed Check.
 func (w World) ServerOf(trainer int) (rank int, ok bool) {
 	switch {
 	case w.EveryServer || trainer < 0 || trainer >= w.firstServer():
@@ -119,8 +119,8 @@ func (w World) TrainersOf(server int) []int {
 	return trainers
 }
 
-// Sets returns the sets of trainers that share these links of their hook: all trainers with a group, the trainers
-// of each server with servers alone, and single trainers without links.
+// Sets returns the sets of trainers that are connected by these links of their hook. With a group, all trainers are one
+// set. With servers alone, the trainers of each server are a set. Without links, each trainer is a set.
 func (w World) Sets(links registry.Links) [][]int {
 	var sets [][]int
 	switch {
@@ -138,7 +138,7 @@ func (w World) Sets(links registry.Links) [][]int {
 	return sets
 }
 
-// span returns the numbers from first up to, but without, end.
+// span returns the numbers from first up to, but not including, end.
 func span(first, end int) []int {
 	ranks := make([]int, 0, end-first)
 	for rank := first; rank < end; rank++ {
@@ -147,10 +147,10 @@ func span(first, end int) []int {
 	return ranks
 }
 
-// Replicas returns the sets of trainers whose parameters must be equal, bit by bit, at the end of a pass: those
-// that exchange gradients. Trainers of different servers may also share a group, but only the hook knows for which
-// buckets, so each server has a set of its own. differ says why parameters may differ; each set then has one
-// trainer.
+// Replicas returns the sets of trainers whose parameters must be equal to the last bit at the end of a pass. Trainers
+// that exchange gradients form such a set. Trainers of different servers may also share a group, but only the hook
+// knows for which buckets, so each server has its own set. differ says why parameters may differ. If differ is not
+// empty, each set has one trainer.
 func (e *Experiment) Replicas() (sets [][]int, differ string) {
 	links := e.Links
 	if links.Server {
@@ -163,7 +163,8 @@ func (e *Experiment) Replicas() (sets [][]int, differ string) {
 	return e.World.Sets(links), differ
 }
 
-// mayDiffer names the declaration by which trainers may end with unequal parameters; "" if they must be equal.
+// mayDiffer names the declaration that allows trainers to end with unequal parameters. mayDiffer returns "" if the
+// parameters must be equal.
 func (e *Experiment) mayDiffer() string {
 	hook, server := e.Parts[sdk.KindHook].Key, e.Parts[sdk.KindServer]
 	if !e.Links.Server && !e.Links.Group && !e.Links.Default {
@@ -180,9 +181,10 @@ func (e *Experiment) mayDiffer() string {
 	return ""
 }
 
-// ArrivalOrder says why losses and parameters depend on the order in which gradients arrive, so that runs of e are
-// equal only up to rounding, or not even that. It is "" if psbench knows of no such reason. pushers is the largest
-// number of trainers, or hosts that push as one, that push to one CPU server.
+// ArrivalOrder says why losses and parameters depend on the order in which gradients arrive. Two runs of e are then
+// equal only up to rounding, or not even up to rounding. ArrivalOrder returns "" if psbench knows no such reason.
+// pushers is the largest number of trainers that push to one CPU server. Trainers of a host that push as one count
+// once.
 func (e *Experiment) ArrivalOrder(pushers int) string {
 	server := e.Parts[sdk.KindServer]
 	switch {
@@ -192,7 +194,7 @@ func (e *Experiment) ArrivalOrder(pushers int) string {
 		return ""
 	case server.Asynchronous:
 		return fmt.Sprintf("server %s answers before all of its trainers have pushed", server.Key)
-	case server.OnArrival && pushers > 2: // the sum of two has the same bits in either order
+	case server.OnArrival && pushers > 2: // with two pushers, the sum is the same in either order
 		return fmt.Sprintf("server %s combines gradients as they arrive", server.Key)
 	}
 	return ""

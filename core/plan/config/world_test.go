@@ -14,7 +14,7 @@ func counts(trainers, cudaTrainers, servers, cudaServers int) World {
 	return World{Trainers: trainers, CUDATrainers: cudaTrainers, Servers: servers, CUDAServers: cudaServers}
 }
 
-// everyServer is a world whose trainers use every server.
+// everyServer returns a world in which every trainer uses every server.
 func everyServer(trainers, servers int) World {
 	return World{Trainers: trainers, Servers: servers, EveryServer: true}
 }
@@ -69,8 +69,8 @@ func TestRanks(t *testing.T) {
 	for i, test := range []struct {
 		world    World
 		names    []string
-		cuda     []int // the ranks on CUDA devices
-		serverOf []int // of each trainer
+		cuda     []int // ranks on CUDA devices
+		serverOf []int // indexed by trainer
 	}{
 		{counts(2, 0, 0, 0), []string{"trainer0", "trainer1", "master"}, nil, []int{none, none}},
 		{counts(1, 0, 1, 0), []string{"trainer0", "server1", "master"}, nil, []int{1}},

@@ -13,7 +13,8 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 )
 
-// testAnswer is the environment variable that says what the process that asks the driver prints or does.
+// testAnswer is an environment variable. testAnswer says what the test's fake process that asks the driver prints or
+// does.
 const testAnswer = "TEST_ANSWER"
 
 func TestMain(m *testing.M) {
@@ -34,7 +35,7 @@ const twoCards = `{"list": {"driver": 12040, "mps": {"used": false, "known": "so
 	{"ordinal": 0, "name": "A", "memory_mib": 1024, "compute_capability": "9.0", "uuid": "GPU-a", "compute_mode": "default", "peers": [1]},
 	{"ordinal": 1, "name": "B", "memory_mib": 2048, "compute_capability": "7.5", "uuid": "", "compute_mode": "exclusive", "peers": []}]}}`
 
-// Whoever interrupts psbench does not wait for the driver.
+// An interrupt of psbench does not wait for the driver.
 func TestProbeEndsWithItsContext(t *testing.T) {
 	t.Setenv(testAnswer, "hang")
 	told := errors.New("interrupted")
@@ -44,7 +45,7 @@ func TestProbeEndsWithItsContext(t *testing.T) {
 	if _, err := f.Devices(ctx, 0); !errors.Is(err, told) {
 		t.Errorf("got %v", err)
 	}
-	t.Setenv(testAnswer, twoCards) // which is no answer that is kept
+	t.Setenv(testAnswer, twoCards) // after an interrupt, the driver is asked again
 	if list, err := f.Devices(t.Context(), 0); err != nil || len(list.Devices) != 2 {
 		t.Errorf("got %v, %v", list, err)
 	}
@@ -104,7 +105,8 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
-// A core whose CUDA ranks may be on other hosts needs no device, and then does not start the program, which would not.
+// If CUDA ranks may run on other hosts, the core's host needs no device. Without a device the program cannot start, so
+// it is not started.
 func TestDevicesElsewhere(t *testing.T) {
 	folder := t.TempDir()
 	program, file := filepath.Join(folder, Program), filepath.Join(folder, "cuda.json")
@@ -171,7 +173,7 @@ func TestProgramBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("<nil>")
-	// What PATH finds is no answer.
+	// The program is never searched in PATH.
 	t.Setenv("PATH", folder)
 	empty := t.TempDir()
 	if _, err := beside(filepath.Join(empty, "psbench")); err == nil {

@@ -1,4 +1,4 @@
-// Package cuda finds the plugin and the devices of the CUDA ranks.
+// Package cuda finds the plugin and the devices for the CUDA ranks of a run.
 package cuda
 
 import (
@@ -11,19 +11,20 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 )
 
-// Finder finds what CUDA ranks need. It asks the driver once, or again for more ranks, and each program once. The
-// zero Finder is ready to use.
+// Finder finds the plugin and the devices for CUDA ranks. Finder asks the driver once, and again only for more ranks.
+// Finder checks each program once. The zero Finder is ready to use.
 type Finder struct {
 	mu       sync.Mutex
 	asked    bool
-	ranks    int // the ranks of the last question to the driver
+	ranks    int // number of ranks in the last question to the driver
 	list     *devices.List
 	err      error
-	programs map[string]error // by command: why it cannot be used
+	programs map[string]error // keyed by command: why the program cannot be used
 }
 
-// Devices returns the devices that the driver shows: at least one, or an error that says in a sentence why there is
-// none. The devices of this many ranks come with their free memory, which takes a context on each for a moment.
+// Devices returns the devices that the driver reports. Devices returns at least one device, or an error that says in a
+// sentence why there is none. For as many devices as there are ranks, the list contains the free memory. To measure the
+// free memory, the driver creates a context on each of these devices for a moment.
 func (f *Finder) Devices(ctx context.Context, ranks int) (*devices.List, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,9 +38,10 @@ func (f *Finder) Devices(ctx context.Context, ranks int) (*devices.List, error) 
 	return f.list, f.err
 }
 
-// Plugin returns the plugin of the CUDA ranks: the one that reg calls cuda, or else the program psbench-cuda beside
-// this executable. It never searches PATH. The plugin must come from the given build, because core and plugin need
-// the same source. There must be a driver, because the program does not start without one.
+// Plugin returns the plugin for the CUDA ranks. The plugin is the one named cuda in reg, or else the program
+// psbench-cuda in the folder of this executable. Plugin never searches PATH. The plugin must come from the given build,
+// because core and plugin must have the same source. There must be a driver, because the program does not start without
+// one.
 func (f *Finder) Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error) {
 	p, err := locate(reg)
 	if err != nil {
@@ -60,15 +62,15 @@ func (f *Finder) Plugin(ctx context.Context, reg *registry.Registry, build strin
 	return p, err
 }
 
-// Elsewhere is a Finder for the core of a run over several hosts. The core's host needs no device if the CUDA ranks
-// run on other hosts, which look for their own.
+// Elsewhere is a Finder for the core of a run over several hosts. The core's host needs no device if the CUDA ranks run
+// on other hosts, because those hosts look for their own devices.
 type Elsewhere struct {
 	*Finder
-	// Apart means that the core's host has no processes of the run, so its devices do not matter.
+	// Apart means that the core's host runs no processes of the run, so that its devices do not matter.
 	Apart bool
 }
 
-// Devices returns the devices of the core's host, possibly none.
+// Devices returns the devices of the core's host. The list may be empty.
 func (f Elsewhere) Devices(ctx context.Context, ranks int) (*devices.List, error) {
 	if f.Apart {
 		return &devices.List{}, nil
@@ -80,8 +82,8 @@ func (f Elsewhere) Devices(ctx context.Context, ranks int) (*devices.List, error
 	return list, err
 }
 
-// Plugin returns the Finder's plugin. Without a device the program does not start, so it is not asked for its
-// version; hosts compare its files instead.
+// Plugin returns the same plugin as the Finder. If this host has no device, the program cannot start, so its version is
+// not checked. The hosts compare the program's files instead.
 func (f Elsewhere) Plugin(ctx context.Context, reg *registry.Registry, build string) (registry.Plugin, error) {
 	if list, err := f.Devices(ctx, 0); err == nil && len(list.Devices) == 0 {
 		return locate(reg)

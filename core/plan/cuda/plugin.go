@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// PluginName is the name of the CUDA ranks' plugin in registries; Program is the name of its executable.
+// PluginName is the name of the CUDA plugin in registries. Program is the name of its executable.
 const (
 	PluginName = "cuda"
 	Program    = "psbench-cuda"
@@ -45,9 +45,9 @@ func checkBuild(ctx context.Context, p registry.Plugin, build string) error {
 	return nil
 }
 
-// versionIn finds the build that a line of the text names.
+// versionIn finds the line of the text that names a build, and returns this build.
 func versionIn(text string) (string, bool) {
-	for line := range strings.Lines(text) { // libraries may print something before
+	for line := range strings.Lines(text) { // libraries may print other lines first
 		if build, ok := strings.CutPrefix(line, Program+" "); ok {
 			return strings.TrimSpace(build), true
 		}
@@ -55,7 +55,7 @@ func versionIn(text string) (string, bool) {
 	return "", false
 }
 
-// locate returns the plugin that reg calls cuda, or else the program beside this executable.
+// locate returns the plugin named cuda in reg, or else the program in the folder of this executable.
 func locate(reg *registry.Registry) (registry.Plugin, error) {
 	for _, p := range reg.Plugins() {
 		if p.Name == PluginName {
@@ -71,7 +71,7 @@ func locate(reg *registry.Registry) (registry.Plugin, error) {
 	return registry.Plugin{Name: PluginName, Command: []string{path}, Includes: []string{registry.Builtin}}, err
 }
 
-// beside returns the path of the program beside an executable.
+// beside returns the path of the program in the folder of an executable.
 func beside(executable string) (string, error) {
 	path := filepath.Join(filepath.Dir(executable), Program)
 	switch _, err := exec.LookPath(path); {

@@ -21,25 +21,25 @@ import (
 // Description is what a plugin reports about itself.
 type Description struct {
 	Parts    []sdk.Part // without the functions that build them
-	Contract string     // version of its contract, as in 1.0
+	Contract string     // version of its contract, such as 1.0
 }
 
-// Addition is a plugin to be added to the user's registry.
+// Addition describes a plugin to add to the user's registry.
 type Addition struct {
-	// Name is the plugin's name. If it is "", the name under which the command is registered counts, or else the
-	// name of the program.
+	// Name is the name for the plugin. If Name is "", the name under which the command is already registered is used,
+	// or else the name of the program.
 	Name string
-	// Command is the program and its arguments, relative to the working directory.
+	// Command is the program and its arguments. A relative path is relative to the working directory.
 	Command []string
 	// Ask starts the plugin and returns its description.
 	Ask func(ctx context.Context, p Plugin) (Description, error)
-	// Internal are psbench's own parts that no registry names, whichever plugin serves them.
+	// Internal lists psbench's own parts that no registry contains. Any plugin may provide them.
 	Internal []sdk.Part
 }
 
-// Add puts a plugin into the user's registry at a path, with the current checksums of its files and the keys of its
-// parts. It replaces a plugin with the same command but keeps what people wrote into its entries. It returns the
-// plugin and its parts, without parts that it shares with psbench.
+// Add adds a plugin to the user's registry at path. The entries contain the current checksums of the plugin's files and
+// the keys of its parts. If a plugin with the same command is already there, Add replaces it, but keeps what people
+// wrote into its entries. Add returns the plugin and its parts, without the parts that it shares with psbench.
 func Add(ctx context.Context, path string, builtin []byte, a Addition) (Plugin, []sdk.Part, error) {
 	p, err := a.inspect(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a Addition) internal(part sdk.Part) bool {
 	return slices.ContainsFunc(a.Internal, func(p sdk.Part) bool { return p.Kind == part.Kind && p.Key == part.Key })
 }
 
-// check refuses entries of a plugin that no run could use, such as an alias that psbench itself has.
+// check returns an error if no run could use an entry of the plugin, such as an alias that psbench itself uses.
 func (u *userFile) check(builtin []byte, name string) error {
 	r, err := Load(builtin, "")
 	if err != nil {
@@ -97,15 +97,16 @@ func (u *userFile) check(builtin []byte, name string) error {
 	return nil
 }
 
-// written returns the entries that the author wrote for the command, by map and key. They are in a file
-// registry.json beside the program that names the command, and have aliases, descriptions and defaults, which the
-// plugin itself does not report. Another registry.json is ignored; one that other users can write is refused.
+// written returns the entries that the plugin's author wrote, by map and key. The entries contain aliases, descriptions
+// and defaults, which the plugin itself does not report. The entries are in the file registry.json in the program's
+// folder. This file must name the command. A registry.json for another command is ignored. A file that other users can
+// write is refused.
 func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 	path := filepath.Join(filepath.Dir(program), "registry.json")
 	if !executable.IsFile(path) {
 		return nil, nil
 	}
-	guarded := guard(path) // before it is read
+	guarded := guard(path) // checks the file before it is read
 	data, err := jsonfile.Read(path)
 	if err != nil {
 		return nil, nil
@@ -140,7 +141,7 @@ func (a Addition) written(program string) (map[string]json.RawMessage, error) {
 	return entries, nil
 }
 
-// guard is executable.Guard for the target of a path's links.
+// guard calls executable.Guard for the file to which a path leads after links are resolved.
 func guard(path string) error {
 	resolved, err := executable.Resolve(path)
 	if err != nil {
@@ -149,7 +150,7 @@ func guard(path string) error {
 	return executable.Guard(resolved)
 }
 
-// inspect finds the files of a command and refuses files that other users can write.
+// inspect finds the files of the command. inspect returns an error if other users can write one of these files.
 func (a Addition) inspect(path string) (Plugin, error) {
 	command := slices.Clone(a.Command)
 	if path, err := exec.LookPath(command[0]); err == nil && !executable.IsFile(command[0]) {
@@ -182,8 +183,8 @@ func (a Addition) inspect(path string) (Plugin, error) {
 	return p, nil
 }
 
-// ownParts returns the parts that are not psbench's own. A program that links all of psbench's parts includes them;
-// one that shares only some of their keys is refused.
+// ownParts returns the parts that are not psbench's own. If the program contains all of psbench's parts, the plugin
+// includes them. If the program contains only some of their keys, ownParts returns an error.
 func ownParts(p *Plugin, builtin []byte, parts []sdk.Part) ([]sdk.Part, error) {
 	r, err := Load(builtin, "")
 	if err != nil {
@@ -218,7 +219,7 @@ func ownParts(p *Plugin, builtin []byte, parts []sdk.Part) ([]sdk.Part, error) {
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// nameFor returns the name of a plugin with that command.
+// nameFor returns the name for a plugin with this command.
 func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(u.sections[pluginSection])) {
 		if !slices.Equal(u.commandOf(name), command) {
@@ -247,7 +248,8 @@ func (u *userFile) nameFor(wanted string, command []string) (string, error) {
 	return name, nil
 }
 
-// put writes the entries of a plugin. An existing entry of a key stays, else the author's entry is used.
+// put writes the entries of a plugin. For each key, put keeps an existing entry. If a key has no entry, put uses the
+// author's entry.
 func (u *userFile) put(p Plugin, parts []sdk.Part, written map[string]json.RawMessage) error {
 	kept := maps.Clone(written)
 	if kept == nil {

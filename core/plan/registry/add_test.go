@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What its author has written of a plugin comes along when it is added, from beside the program.
+// When a plugin is added, the entries that its author wrote next to the program are added too.
 func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.json")
 	mine := addition(t, "median", "one", "two")
@@ -73,7 +73,7 @@ func TestAddTakesWhatTheAuthorWrote(t *testing.T) {
 	}
 }
 
-// plugin is a program that says that it has these servers.
+// addition returns a plugin whose program reports servers with these keys.
 func addition(t *testing.T, name string, keys ...string) Addition {
 	t.Helper()
 	path := write(t, name, "x")
@@ -111,7 +111,7 @@ func TestAddAndRemove(t *testing.T) {
 		t.Error(diff, err)
 	}
 
-	// Edits of an entry stay; keys that the plugin no longer has are removed.
+	// Changes that people made in an entry are kept. Keys that the plugin no longer has are removed.
 	text, _ := os.ReadFile(path)
 	text = bytes.Replace(text, []byte(`"one": {`), []byte(`"one": {"description": "mine",`), 1)
 	if err := os.WriteFile(path, text, 0o600); err != nil {

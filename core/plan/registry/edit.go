@@ -18,8 +18,8 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// Remove removes a plugin with all its keys from the user's registry at a path. It returns the removed kinds and
-// keys in order.
+// Remove removes a plugin and all its keys from the user's registry at path. Remove returns the kinds and keys that it
+// removed, in order.
 func Remove(ctx context.Context, path, name string) ([]string, error) {
 	var keys []string
 	err := edit(ctx, path, func(u *userFile) error {
@@ -42,7 +42,7 @@ func (u *userFile) unknown(name string) error {
 		spelling.Hint(name, names, "plugins", "psbench plugin list shows all"))
 }
 
-// remove removes the keys of a plugin.
+// remove removes the keys of a plugin and returns them.
 func (u *userFile) remove(name string) (keys []string) {
 	for _, m := range kindMaps {
 		for _, key := range slices.Sorted(maps.Keys(u.sections[m.name])) {
@@ -55,14 +55,14 @@ func (u *userFile) remove(name string) (keys []string) {
 	return keys
 }
 
-// pluginOf returns the plugin that an entry of a key names; "" if the entry is broken.
+// pluginOf returns the plugin that the entry of a key names, or "" if the entry is not valid.
 func (u *userFile) pluginOf(section, key string) string {
 	var e struct{ Plugin string }
 	_ = json.Unmarshal(u.sections[section][key], &e)
 	return e.Plugin
 }
 
-// commandOf returns the command of a plugin; nil if its entry is broken.
+// commandOf returns the command of a plugin, or nil if its entry is not valid.
 func (u *userFile) commandOf(name string) []string {
 	var p struct{ Command []string }
 	_ = json.Unmarshal(u.sections[pluginSection][name], &p)
@@ -78,10 +78,10 @@ func (u *userFile) set(section, name string, entry any) error {
 	return err
 }
 
-// lockPatience limits how long another psbench may hold the registry.
+// lockPatience limits how long another psbench may hold the lock of the registry.
 const lockPatience = 10 * time.Second
 
-// edit changes the user's registry under a lock; a reader finds the old or the new file.
+// edit changes the user's registry while it holds a lock. Readers see either the old or the new file.
 func edit(ctx context.Context, path string, change func(*userFile) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -105,7 +105,7 @@ func edit(ctx context.Context, path string, change func(*userFile) error) error 
 	return replace(path, text)
 }
 
-// lock locks a folder, which is permanent, unlike a file that gets replaced.
+// lock locks a folder. lock does not lock the registry file itself, because that file is replaced.
 func lock(ctx context.Context, folder string) (unlock func(), err error) {
 	f, err := os.Open(folder) // #nosec G304 -- the user's
 	if err != nil {
@@ -130,7 +130,7 @@ func lock(ctx context.Context, folder string) (unlock func(), err error) {
 	}
 }
 
-// text formats the registry as a file: plugins first, entries in order.
+// text formats the registry as a file, with plugins first and all entries in order.
 func (u *userFile) text() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(`{"$schema":`)
@@ -154,12 +154,12 @@ func (u *userFile) text() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// replace writes a file in one step; if it is a link, it replaces the target.
+// replace replaces a file in one step. If path is a symbolic link, replace changes the target.
 func replace(path string, text []byte) error {
 	if resolved, err := executable.Resolve(path); err == nil {
 		path = resolved
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".registry-*") // only the user can read it
+	f, err := os.CreateTemp(filepath.Dir(path), ".registry-*") // only the user can read this file
 	if err != nil {
 		return err
 	}

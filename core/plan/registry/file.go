@@ -2,9 +2,9 @@ package registry
 
 import "github.com/psbench/psbench/sdk"
 
-// File is the content of a registry file. Each map has the keys of one kind and what provides them. This is the
-// only list of the maps: the schema and the code that reads, adds and removes entries use the fields and their
-// tags.
+// File is the content of a registry file. Each map contains the keys of one kind, and which plugin provides them. The
+// fields and their tags are the only list of these maps. The schema and the code that reads, adds and removes entries
+// use these fields and tags.
 type File struct {
 	Schema           string                  `json:"$schema,omitempty" doc:"where the schema of this file is, for editors"`
 	Plugins          map[string]Program      `json:"plugins,omitempty" doc:"executables by the names that the maps use; builtin is psbench itself"`
@@ -20,15 +20,15 @@ type File struct {
 	ModelMap         map[string]ModelEntry   `json:"model_map,omitempty" kind:"model" doc:"models"`
 }
 
-// Program is an executable that serves parts.
+// Program is an executable that provides parts.
 type Program struct {
 	Command []string `json:"command" jsonschema:"required,minItems=1" doc:"the program and its arguments; a relative program lies beside this file"`
 	SHA256  string   `json:"sha256,omitempty" jsonschema:"pattern=^[0-9a-f]{64}$" doc:"checksum of the program in hex, checked before each start"`
-	// Files are checksums in addition to SHA256, for files that the program reads.
+	// Files contains more checksums, for files that the program reads.
 	Files map[string]string `json:"files,omitempty" doc:"checksums in hex, by absolute path, of the other files that the command runs, checked before each start: the interpreter of a script, a script that is an argument"`
-	// Contract is for people; each start asks the plugin again.
+	// Contract is only for people, because each start asks the plugin again.
 	Contract string `json:"contract,omitempty" jsonschema:"pattern=^[0-9]+[.][0-9]+$" doc:"version of the program's contract when it was added"`
-	// Includes lets a trainer have parts of other plugins in its process.
+	// Includes allows a trainer to have parts of these plugins in its process.
 	Includes []string `json:"includes,omitempty" doc:"plugins whose parts this program serves too, such as builtin: they need no process of their own beside it"`
 }
 
@@ -43,7 +43,7 @@ type Entry struct {
 type ServerEntry struct {
 	Entry
 	Serves string `json:"serves,omitempty" jsonschema:"enum=gradients,enum=tables,enum=parameters" doc:"what trainers get from the server: gradients, rows of tables, or parameters; the plugin says so itself and must agree"`
-	// Asynchronous is nil if the file does not say.
+	// Asynchronous is nil if the file does not say whether the server is asynchronous.
 	Asynchronous *bool `json:"asynchronous,omitempty" doc:"whether the server answers before all of its trainers have pushed, so that they need not run equally many batches; the plugin says so itself and must agree"`
 }
 
@@ -67,17 +67,17 @@ type HookEntry struct {
 	Links []sdk.Link `json:"links,omitempty" jsonschema:"enum=server,enum=group,enum=default" doc:"links of the hook: server (push and pull with the trainer's server), group (all trainers), default (a second group of all trainers); the plugin says so itself and must agree"`
 }
 
-// entry is an entry of any map.
+// entry is an entry of any of the maps.
 type entry struct {
 	Entry
-	links         []sdk.Link // of a hook; nil if the file does not say
-	serves, needs string     // of a server, of a trainer
-	asynchronous  *bool      // of a server; nil if the file does not say
+	links         []sdk.Link // links of a hook; nil if the file does not list them
+	serves, needs string     // services of a server and of a trainer
+	asynchronous  *bool      // whether a server is asynchronous; nil if the file does not say
 	defaults      map[string]any
-	bounds        map[string]string // of a trainer
+	bounds        map[string]string // bounds of a trainer
 }
 
-// written is an entry of a map in a file.
+// written is an entry of one of the maps in a file.
 type written interface{ entry() entry }
 
 func (e Entry) entry() entry { return entry{Entry: e} }

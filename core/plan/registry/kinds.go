@@ -8,22 +8,22 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Kinds lists every kind of part in the order in which they are shown.
+// Kinds lists all kinds of parts in the order in which psbench shows them.
 var Kinds = []sdk.Kind{
 	sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel,
 	sdk.KindDDPModel, sdk.KindHookState, sdk.KindIterationStep, sdk.KindPreprocessData,
 }
 
-// Isolable lists the kinds whose parts share the process of their trainer, unless the user or their plugin wants
-// otherwise.
+// Isolable lists the kinds whose parts share the process of their trainer by default. The user or a part's plugin may
+// require a separate process.
 var Isolable = []sdk.Kind{sdk.KindHook, sdk.KindCriterion, sdk.KindModel}
 
-// kindMap is one of the maps of a file.
+// kindMap describes one of the maps in a file.
 type kindMap struct {
 	name  string
 	kind  sdk.Kind
-	field int          // of File
-	typ   reflect.Type // of an entry
+	field int          // index of the field in File
+	typ   reflect.Type // type of an entry
 }
 
 // kindMaps lists the maps of a file in the order of the fields of File.
@@ -37,7 +37,7 @@ var kindMaps = func() (maps []kindMap) {
 	return maps
 }()
 
-// MapName returns the name of a kind's map in registry files; "" for an unknown kind.
+// MapName returns the name of a kind's map in registry files, or "" for an unknown kind.
 func MapName(kind sdk.Kind) string {
 	for _, m := range kindMaps {
 		if m.kind == kind {
@@ -47,7 +47,7 @@ func MapName(kind sdk.Kind) string {
 	return ""
 }
 
-// Put adds an entry that only says which plugin provides a key. psbench must know the kind.
+// Put adds an entry that says only which plugin provides a key. psbench must know the kind.
 func (f *File) Put(kind sdk.Kind, key, plugin string) {
 	for _, m := range kindMaps {
 		if m.kind != kind {
@@ -63,7 +63,7 @@ func (f *File) Put(kind sdk.Kind, key, plugin string) {
 	}
 }
 
-// entries returns the entries of a file.
+// entries returns the entries of this map in a file.
 func (m kindMap) entries(f *File) map[string]entry {
 	all := map[string]entry{}
 	for key, e := range reflect.ValueOf(f).Elem().Field(m.field).Seq2() {
@@ -72,7 +72,7 @@ func (m kindMap) entries(f *File) map[string]entry {
 	return all
 }
 
-// parse reads one entry of the file at path.
+// parse parses one entry of the file at path.
 func (m kindMap) parse(path string, text []byte) (entry, error) {
 	e := reflect.New(m.typ)
 	err := jsonfile.Decode(path, text, e.Interface())

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A file has one map for each kind, and what is put there is read again.
+// A file has one map for each kind. An entry that Put adds can be read again.
 func TestMapsOfKinds(t *testing.T) {
 	var file File
 	var kinds []sdk.Kind

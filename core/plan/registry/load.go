@@ -18,8 +18,8 @@ import (
 // builtinFile is the name of the embedded registry in errors and listings.
 const builtinFile = "the built-in registry"
 
-// Load reads the built-in registry, then the user's registry at the path user unless that is "", then the files.
-// None may redefine what another one defines.
+// Load reads the built-in registry, the user's registry at the path user, and then the files. If user is "", there is
+// no user's registry. No file may redefine what another file defines.
 func Load(builtin []byte, user string, files ...string) (*Registry, error) {
 	r := &Registry{
 		plugins: map[string]plugin{Builtin: {Plugin{Name: Builtin}, builtinFile}},
@@ -50,7 +50,7 @@ func Load(builtin []byte, user string, files ...string) (*Registry, error) {
 	return r, nil
 }
 
-// Replace adds a file, whose entries replace existing ones of the same keys.
+// Replace reads one more file. The entries of this file replace existing entries with the same keys.
 func (r *Registry) Replace(path string) error {
 	data, err := jsonfile.Read(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Registry) forget(kind sdk.Kind, name string) {
 	maps.DeleteFunc(r.names[kind], func(_, of string) bool { return of == key })
 }
 
-// add adds one file: its plugins first, since its maps name them.
+// add adds one file. add adds the plugins first, because the maps refer to them.
 func (r *Registry) add(path string, data []byte) error {
 	var f File
 	if err := jsonfile.Decode(path, data, &f); err != nil {
@@ -155,7 +155,7 @@ func (r *Registry) addPlugin(path, name string, p Program) error {
 	return nil
 }
 
-// beside returns the program's path; a relative path starts at the registry file.
+// beside returns the program's path. A relative path is relative to the registry file.
 func beside(file, program string) (string, error) {
 	if filepath.IsAbs(program) {
 		return program, nil
@@ -163,7 +163,7 @@ func beside(file, program string) (string, error) {
 	return filepath.Abs(filepath.Join(filepath.Dir(file), program))
 }
 
-// sameProgram reports whether a plugin of a registry file has the program of a known one.
+// sameProgram reports whether a plugin in a registry file has the same program as a known plugin.
 func sameProgram(file string, p Program, known Plugin) bool {
 	if len(p.Command) == 0 || len(known.Command) == 0 {
 		return false
@@ -235,7 +235,7 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 		spelling.Hint(name, known, "plugins", all))
 }
 
-// parseLinks reads the links of a hook; nil if the file does not say.
+// parseLinks parses the links of a hook. parseLinks returns nil if the file does not list them.
 func parseLinks(names []sdk.Link) (*Links, error) {
 	if names == nil {
 		return nil, nil
@@ -244,7 +244,8 @@ func parseLinks(names []sdk.Link) (*Links, error) {
 	return &links, err
 }
 
-// parseService reads what a server serves or a trainer needs; "" if the file does not say.
+// parseService parses the service that a server serves or a trainer needs. parseService returns "" if the file does not
+// name one.
 func parseService(field, name string) (sdk.Service, error) {
 	switch s := sdk.Service(name); s {
 	case "", sdk.ServiceGradients, sdk.ServiceTables, sdk.ServiceParameters:
@@ -254,7 +255,7 @@ func parseService(field, name string) (sdk.Service, error) {
 	}
 }
 
-// parseBounds reads which settings of a trainer may not exceed which others.
+// parseBounds parses which settings must not exceed which other settings, as an entry of a trainer lists them.
 func parseBounds(bounds map[string]string) ([]Bound, error) {
 	var out []Bound
 	for _, name := range slices.Sorted(maps.Keys(bounds)) {

@@ -2,8 +2,8 @@ package registry
 
 import "slices"
 
-// Named returns the items of all kinds that have a key or an alias, in the order of kinds; an unknown name has none.
-// It fails if the user's registry has a broken entry of that name.
+// Named returns the items of all kinds that have this key or alias, in the order of kinds. For an unknown name, Named
+// returns no items. Named returns an error if the entry with this name in the user's registry is not valid.
 func (r *Registry) Named(name string) (items []Item, err error) {
 	for _, kind := range Kinds {
 		item, err := r.Lookup(kind, name)
@@ -17,7 +17,7 @@ func (r *Registry) Named(name string) (items []Item, err error) {
 	return items, nil
 }
 
-// AllNames returns the keys and aliases of all kinds in order, each once.
+// AllNames returns the keys and aliases of all kinds, sorted and without duplicates.
 func (r *Registry) AllNames() (names []string) {
 	for _, kind := range Kinds {
 		names = append(names, r.Names(kind)...)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A key, or an alias, may be of several kinds.
+// Several kinds may have the same key or alias.
 func TestNamedFindsItemsOfAllKinds(t *testing.T) {
 	r, err := Load([]byte(`{
 		"server_map": {"one": {"plugin": "builtin", "description": "a"}},

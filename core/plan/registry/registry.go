@@ -1,4 +1,4 @@
-// Package registry reads registry files, which say which plugin provides which key of which kind.
+// Package registry reads registry files. A registry file says which plugin provides which keys of which kind.
 package registry
 
 import (
@@ -18,45 +18,45 @@ const Builtin = "builtin"
 // Plugin is an executable that provides parts.
 type Plugin struct {
 	Name string
-	// Command is the program and its arguments. It is empty for the built-in plugin, which is this executable
-	// started again. A relative path starts at the registry file that names it.
+	// Command is the program and its arguments. For the built-in plugin, Command is empty, because that plugin is this
+	// executable. A relative path is relative to the registry file.
 	Command []string
-	// SHA256 of the program in hex, checked before start.
+	// SHA256 is the checksum of the program in hex. SHA256 is checked before each start.
 	SHA256 string
-	// Files are the checksums of the other files that the command runs, by path: the interpreter of a script, and
-	// arguments that are files.
+	// Files contains the checksums of the other files that the command runs, by path. The files are the interpreter of
+	// a script, and arguments that are files.
 	Files map[string]string
-	// Contract is the version of its contract when it was added.
+	// Contract is the version of the plugin's contract at the time when the plugin was added.
 	Contract string
-	// File is the registry file that names it.
+	// File is the registry file that lists the plugin.
 	File string
-	// User marks a plugin of the user's registry: other users must not be able to write any of its files.
+	// User means that the user's registry lists the plugin. Other users must then not be able to write its files.
 	User bool
-	// Fault, if set, says why it cannot be used.
+	// Fault, if set, says why the plugin cannot be used.
 	Fault error
-	// Includes names other plugins whose parts the program serves too.
+	// Includes lists other plugins whose parts the program provides too.
 	Includes []string
-	// Memory limits each of its processes, in bytes; 0 means no limit. The user sets it for a run; registry files
-	// cannot.
+	// Memory limits the memory of each of the plugin's processes, in bytes. 0 means no limit. The user sets it for a
+	// run; registry files cannot set it.
 	Memory int64
 }
 
-// FilePaths returns the paths of Files in order.
+// FilePaths returns the sorted paths of Files.
 func (p Plugin) FilePaths() []string { return slices.Sorted(maps.Keys(p.Files)) }
 
-// Has reports whether the program serves the parts of the named plugin.
+// Has reports whether the program provides the parts of the named plugin.
 func (p Plugin) Has(plugin string) bool {
 	return p.Name == plugin || slices.Contains(p.Includes, plugin)
 }
 
 // Links says which links a hook uses.
 type Links struct {
-	Server  bool // push/pull with the trainer's server
-	Group   bool // the trainers' process group
-	Default bool // a second group of the same members
+	Server  bool // push and pull with the trainer's server
+	Group   bool // process group of the trainers
+	Default bool // second group with the same members
 }
 
-// LinksOf converts a list to Links.
+// LinksOf converts a list of links to Links.
 func LinksOf(list []sdk.Link) (l Links, err error) {
 	for _, link := range list {
 		switch link {
@@ -73,7 +73,7 @@ func LinksOf(list []sdk.Link) (l Links, err error) {
 	return l, nil
 }
 
-// List is the inverse of LinksOf.
+// List converts Links back to a list.
 func (l Links) List() (list []sdk.Link) {
 	for _, link := range []struct {
 		name sdk.Link
@@ -97,7 +97,7 @@ func (l Links) String() string {
 	return "the links " + strings.Join(names, ", ")
 }
 
-// SettingName names a setting of the chosen part of a kind.
+// SettingName identifies a setting by its name and the kind of its part.
 type SettingName struct {
 	Kind sdk.Kind
 	Name string
@@ -105,27 +105,27 @@ type SettingName struct {
 
 func (n SettingName) String() string { return fmt.Sprintf("%s.%s", n.Kind, n.Name) }
 
-// Bound is a setting that must not exceed another one, possibly of another part. If only one of them is given, the
-// other one takes its value.
+// Bound means that Setting must not exceed Limit. The two settings may belong to different parts. If only one of the
+// two settings is given, the other takes its value.
 type Bound struct{ Setting, Limit SettingName }
 
-// Item is a key of a kind.
+// Item is one key of a kind.
 type Item struct {
 	Kind        sdk.Kind
 	Key         string
 	Aliases     []string
 	Description string
 	Plugin      Plugin
-	// Declarations of the file about a hook, a server or a trainer, which also declare them themselves; nil or ""
-	// if the file does not say.
+	// Links, Serves, Asynchronous and Needs are what the registry file says about a hook, server or trainer. The part's
+	// plugin declares this too. These fields are nil or "" if the file says nothing.
 	Links        *Links
 	Serves       sdk.Service
-	Asynchronous *bool // of a server
+	Asynchronous *bool // only for servers
 	Needs        sdk.Service
-	Bounds       []Bound // of a trainer
-	// Defaults are values of options that a trainer or a model sets unless the user does.
+	Bounds       []Bound // only for trainers
+	// Defaults are values of options. A trainer or model sets these defaults unless the user gives other values.
 	Defaults map[string]any
-	// File is the registry file that the item comes from.
+	// File is the registry file that contains the item.
 	File string
 	// Hidden excludes the item from all lists.
 	Hidden bool
@@ -136,12 +136,12 @@ type Registry struct {
 	plugins map[string]plugin
 	items   map[sdk.Kind]map[string]Item
 	names   map[sdk.Kind]map[string]string // key or alias to key
-	faults  map[sdk.Kind]map[string]error  // by key, for broken entries of the user's registry
-	// nameless are the faults of entries of the user's registry whose names belong to psbench itself.
+	faults  map[sdk.Kind]map[string]error  // invalid entries of the user's registry, by key
+	// nameless holds the errors for entries of the user's registry whose names psbench itself uses.
 	nameless []error
 }
 
-// plugin is a plugin and the file that names it.
+// plugin is a plugin with the file that lists it.
 type plugin struct {
 	Plugin
 	file string
@@ -164,8 +164,8 @@ func (r *Registry) Lookup(kind sdk.Kind, name string) (Item, error) {
 		spelling.Choices(name, r.Keys(kind), "keys", fmt.Sprintf("psbench list %s shows all", kind)))
 }
 
-// Break makes later lookups of an item of the user's registry return err; Break then returns nil. For other items
-// it returns err.
+// Break marks an item of the user's registry as not valid, so that later lookups return err. Break then returns nil.
+// For other items, Break returns err.
 func (r *Registry) Break(item Item, err error) error {
 	if !item.Plugin.User || item.File != quote.Word(item.Plugin.File) {
 		return err
@@ -175,13 +175,13 @@ func (r *Registry) Break(item Item, err error) error {
 	return nil
 }
 
-// Broken reports whether the user's registry has a broken entry for a key.
+// Broken reports whether the user's registry has an entry for a key that is not valid.
 func (r *Registry) Broken(kind sdk.Kind, key string) bool {
 	item := r.items[kind][r.names[kind][key]]
 	return r.faults[kind][key] != nil || item.Plugin.Fault != nil
 }
 
-// Faults returns what is wrong with entries of the user's registry, in order.
+// Faults returns the errors of all entries in the user's registry, in order.
 func (r *Registry) Faults() []error {
 	faults := slices.Clone(r.nameless)
 	for _, p := range r.Plugins() {
@@ -197,7 +197,7 @@ func (r *Registry) Faults() []error {
 	return faults
 }
 
-// Plugins returns the plugins in the order of their names.
+// Plugins returns all plugins, sorted by name.
 func (r *Registry) Plugins() []Plugin {
 	var plugins []Plugin
 	for _, name := range slices.Sorted(maps.Keys(r.plugins)) {
@@ -206,7 +206,7 @@ func (r *Registry) Plugins() []Plugin {
 	return plugins
 }
 
-// Items returns the items of a kind in the order of their keys.
+// Items returns the items of a kind, sorted by key.
 func (r *Registry) Items(kind sdk.Kind) []Item {
 	var items []Item
 	for _, key := range r.Keys(kind) {
@@ -215,13 +215,13 @@ func (r *Registry) Items(kind sdk.Kind) []Item {
 	return items
 }
 
-// Keys returns the keys of a kind in order.
+// Keys returns the sorted keys of a kind.
 func (r *Registry) Keys(kind sdk.Kind) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.items[kind])),
 		func(key string) bool { return r.items[kind][key].Hidden })
 }
 
-// Names returns the keys and aliases of a kind in order.
+// Names returns the sorted keys and aliases of a kind.
 func (r *Registry) Names(kind sdk.Kind) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.names[kind])),
 		func(name string) bool { return r.items[kind][r.names[kind][name]].Hidden })

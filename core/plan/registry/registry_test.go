@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The keys and aliases that the built-in registry must have: the aliases are
-// the original's keys.
+// This test lists the keys and aliases that the built-in registry must have. The aliases are the keys of the original
+// benchmark.
 func TestBuiltin(t *testing.T) {
 	reg, err := Load(psbench.Registry, "")
 	if err != nil {

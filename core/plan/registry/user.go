@@ -16,8 +16,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// UserFile returns the path of the user's registry: in the folder of XDG_CONFIG_HOME, by default ~/.config. It is
-// "" for a user without a home.
+// UserFile returns the path of the user's registry. The registry is in the folder XDG_CONFIG_HOME, by default
+// ~/.config. UserFile returns "" for a user without a home folder.
 func UserFile(environ []string) string {
 	values := map[string]string{}
 	for _, variable := range environ {
@@ -34,19 +34,19 @@ func UserFile(environ []string) string {
 	return filepath.Join(folder, "psbench", "registry.json")
 }
 
-// userFile is the user's registry. Its entries stay as they were written, so that a broken one does not affect the
-// others.
+// userFile is the user's registry. userFile stores the entries as text, so that an entry that is not valid does not
+// affect other entries.
 type userFile struct {
 	path     string
 	data     []byte
 	schema   json.RawMessage
-	sections map[string]map[string]json.RawMessage // by the name of a map, and plugins
+	sections map[string]map[string]json.RawMessage // by the name of a map; includes the map of plugins
 }
 
 // pluginSection is the name of the map of plugins.
 const pluginSection = "plugins"
 
-// sectionNames are the maps of a registry file in their order.
+// sectionNames lists the maps of a registry file in order.
 var sectionNames = func() []string {
 	names := []string{pluginSection}
 	for _, m := range kindMaps {
@@ -55,8 +55,8 @@ var sectionNames = func() []string {
 	return names
 }()
 
-// readUser reads the user's registry; a missing file is empty. A file that other users can write is refused,
-// because it names the programs to run.
+// readUser reads the user's registry. A missing file counts as empty. readUser returns an error for a file that other
+// users can write, because the file names programs that psbench runs.
 func readUser(path string) (*userFile, error) {
 	resolved, err := executable.Resolve(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +100,8 @@ func parseUser(path string, data []byte) (*userFile, error) {
 	return u, nil
 }
 
-// entryText returns one entry. The text before it in the file becomes blank, so that errors have the right line and
-// column.
+// entryText returns the text of one entry. entryText replaces all text before the entry by spaces, so that errors have
+// the correct line and column.
 func (u *userFile) entryText(section, name string) []byte {
 	raw := u.sections[section][name]
 	at := max(bytes.Index(u.data, raw), 0)
@@ -113,17 +113,17 @@ func (u *userFile) entryText(section, name string) []byte {
 	}, u.data[:at]), raw...)
 }
 
-// program reads the entry of a plugin.
+// program parses the entry of a plugin.
 func (u *userFile) program(name string) (p Program, err error) {
 	return p, jsonfile.Decode(u.path, u.entryText(pluginSection, name), &p)
 }
 
-// entry reads the entry of a key.
+// entry parses the entry of a key.
 func (u *userFile) entry(m kindMap, key string) (entry, error) {
 	return m.parse(u.path, u.entryText(m.name, key))
 }
 
-// addUser adds the user's registry. A broken entry gives an error only when it is looked up.
+// addUser adds the user's registry. An entry that is not valid causes an error only when it is looked up.
 func (r *Registry) addUser(path string) error {
 	u, err := readUser(path)
 	if err != nil {
@@ -143,13 +143,13 @@ func (r *Registry) takeUser(u *userFile) {
 		}
 		switch _, taken := r.plugins[name]; {
 		case err == nil:
-		case taken: // by psbench itself
+		case taken: // psbench itself uses the name
 			r.nameless = append(r.nameless, err)
 		default:
 			r.plugins[name] = plugin{Plugin{Name: name, File: path, User: true, Fault: err}, path}
 		}
 	}
-	for _, name := range names { // all of them exist
+	for _, name := range names { // every name is in r.plugins by now
 		if p := r.plugins[name]; p.File == path && p.Fault == nil {
 			p.Fault = r.checkIncludes(path, name, p.Includes)
 			r.plugins[name] = p

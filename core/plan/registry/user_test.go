@@ -32,7 +32,7 @@ func TestUserFile(t *testing.T) {
 
 var sum = strings.Repeat("0a", 32)
 
-// A broken entry does not affect the rest of the registry; using the entry reports the fault.
+// An entry that is not valid does not affect the rest of the registry. Looking up the entry returns its error.
 func TestABrokenEntryHarmsNoOther(t *testing.T) {
 	good := `"plugins": {"good": {"command": ["/good"], "sha256": "` + sum +
 		`"}, BAD}, "server_map": {"fine": {"plugin": "good"}, MINE}`
@@ -88,7 +88,7 @@ func TestABrokenEntryHarmsNoOther(t *testing.T) {
 	}
 }
 
-// A registry is looked at whatever its path: what a plugin includes must be there.
+// The path of a registry may contain any characters. A plugin must not include unknown plugins, whatever the path.
 func TestIncludesOfARegistryWithAnOddPath(t *testing.T) {
 	for _, folder := range []string{"a\nb", strings.Repeat("long", 60)} {
 		t.Run(folder, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestIncludesOfARegistryWithAnOddPath(t *testing.T) {
 	}
 }
 
-// psbench's own name is taken, which is reported even if no key names that plugin.
+// A plugin must not have psbench's own name. Such a name is an error even if no key refers to the plugin.
 func TestBuiltinInTheUsersRegistry(t *testing.T) {
 	path := write(t, "registry.json", `{"plugins": {"builtin": {"command": ["/bad"], "sha256": "`+sum+`"}}}`)
 	reg, err := Load(psbench.Registry, path)
@@ -126,7 +126,7 @@ func TestBuiltinInTheUsersRegistry(t *testing.T) {
 	}
 }
 
-// A plugin includes others whatever their names.
+// A plugin may include other plugins, whatever the order of their names.
 func TestIncludesInAnyOrder(t *testing.T) {
 	path := write(t, "registry.json", `{"plugins": {
 		"a": {"command": ["/a"], "sha256": "`+sum+`", "includes": ["b", "builtin"]},
@@ -144,7 +144,7 @@ func TestIncludesInAnyOrder(t *testing.T) {
 	}
 }
 
-// The author's own registry file, beside a program that was added, is there once too often.
+// The author's registry file defines a plugin that was already added. Loading both files is an error.
 func TestARegistryFileOfAPluginThatWasAdded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.json")
 	mine := addition(t, "median", "one")
@@ -237,7 +237,7 @@ func TestUserFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever the file says, reading it ends, and what psbench writes it reads as the same again.
+// Reading any file ends. What psbench writes is read again without changes.
 func FuzzUserFile(f *testing.F) {
 	f.Add([]byte(`{"$schema": "x", "plugins": {"a": {"command": ["/a"]}}, "server_map": {"k": {"plugin": "a"}}}`))
 	f.Add([]byte(`{"plugins": {"a": 1}, "model_map": {"": null}}`))

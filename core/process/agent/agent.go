@@ -23,26 +23,26 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Options of an agent.
+// Options configures an agent.
 type Options struct {
 	// Identity is the identity of the secret's holders.
 	Identity *identity.Identity
-	// Host is this host, and Listen the IP address on which processes listen.
+	// Host is the host that the agent runs on. Processes on this host listen on the IP address Listen.
 	Host   placement.Host
 	Listen string
-	// Plugin finds a plugin in this host's registry.
+	// Plugin looks up a plugin in the registry of the agent's host.
 	Plugin func(name string) (registry.Plugin, error)
-	// Timeout limits how long the core may be silent.
+	// Timeout is how long the core may be silent before the agent counts it as lost.
 	Timeout time.Duration
-	// Gone is closed when something other than the connection shows that the core is gone; nil if nothing else can.
+	// Gone, if not nil, is closed when the agent learns by other means than the connection that the core is gone.
 	Gone <-chan struct{}
 }
 
-// ErrFailed means that the core failed and reports the failure itself.
+// ErrFailed means that the core's run failed. The core itself reports why.
 var ErrFailed = errors.New("the run of the core failed")
 
-// Serve runs an agent: it carries out the core's calls until the core says that it is done. No process that it
-// started is left when it returns. If ctx ends, the core has grace to end the run in order.
+// Serve runs an agent: it carries out the core's calls until the core says that it is done. Serve returns only after
+// all processes that it started have ended. If ctx is cancelled, the core gets the time grace to end the run in order.
 func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) error {
 	a := &agent{options: o, left: make(chan error, 1), idle: make(chan struct{}, 1)}
 	a.idle <- struct{}{}
@@ -66,36 +66,36 @@ func Serve(ctx context.Context, l net.Listener, o Options, grace time.Duration) 
 	return err
 }
 
-// lastReply limits how long the reply to the core's last call may take.
+// lastReply limits how long the agent may take to send its reply to the core's last call.
 const lastReply = time.Second
 
-// agent carries out the calls of one core and of the runs that the core conducts.
+// agent carries out the calls of one core and of the runs that this core conducts.
 type agent struct {
 	proto.UnimplementedAgentServer
 	options Options
 	heard   atomic.Int64   // the core's last call, in ns since 1970
-	left    chan error     // why the agent ends
-	told    atomic.Bool    // the core itself said that it is done
+	left    chan error     // receives the reason why the agent ends
+	told    atomic.Bool    // the core said that it is done
 	idle    chan struct{}  // has room while no run is open
-	ending  sync.WaitGroup // ends of runs whose callers have gone
+	ending  sync.WaitGroup // goroutines that end runs whose callers have disconnected
 
 	mu    sync.Mutex
-	run   *running // nil between runs
-	owner *caller  // of the run
+	run   *running // nil while no run is open
+	owner *caller  // caller that opened the run
 	host  string   // the core's host, once the core has called
 }
 
-// core says where the core is, to follow its name.
+// core returns the rank and, if known, the host of the core. Messages insert it after "the core".
 func (a *agent) core() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.host == "" { // no call yet
+	if a.host == "" { // the core has not called yet
 		return ", rank 0,"
 	}
 	return ", rank 0 on " + quote.Word(a.host) + ","
 }
 
-// leave ends the agent unless it is already ending.
+// leave makes the agent end for the reason why. leave does nothing if the agent is already ending.
 func (a *agent) leave(why error) {
 	select {
 	case a.left <- why:
@@ -103,9 +103,9 @@ func (a *agent) leave(why error) {
 	}
 }
 
-// partFromCore waits, after the core said that it is done, until the core has the reply and ends the connection. If
-// the agent closed first with unread data of the core, the kernel would reset the connection and discard a reply
-// that the core has not read.
+// partFromCore runs after the core said that it is done. partFromCore waits until the core has read the reply and
+// closed the connection. If the agent closed first while data from the core were unread, the kernel would reset the
+// connection, and the core could lose the reply.
 func (a *agent) partFromCore() {
 	if !a.told.Load() {
 		return
@@ -116,7 +116,8 @@ func (a *agent) partFromCore() {
 	}
 }
 
-// wait returns when the core is done or gone, silent for too long, or late after an interrupt.
+// wait blocks until the agent must end. The agent ends when the core is done, is gone or was silent for too long, or
+// when the core has not finished within grace after an interrupt.
 func (a *agent) wait(ctx context.Context, grace time.Duration) error {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -128,7 +129,7 @@ func (a *agent) wait(ctx context.Context, grace time.Duration) error {
 			return err
 		case <-a.options.Gone:
 			select {
-			case err := <-a.left: // the core was done before
+			case err := <-a.left: // the core was done before the interrupt
 				return err
 			default:
 				return fmt.Errorf("the core%s is gone", a.core())
@@ -174,7 +175,8 @@ func (a *agent) Leave(ctx context.Context, req *proto.LeaveRequest) (*proto.Leav
 	return &proto.LeaveReply{}, nil
 }
 
-// Open implements proto.AgentServer. It waits for the end of a previous run whose caller may be gone.
+// Open implements proto.AgentServer. If the previous run's caller has disconnected, Open waits until that run has
+// ended.
 func (a *agent) Open(ctx context.Context, req *proto.OpenRequest) (*proto.OpenReply, error) {
 	c := callerOf(ctx)
 	if a.owns(c) {
@@ -193,13 +195,13 @@ func (a *agent) Open(ctx context.Context, req *proto.OpenRequest) (*proto.OpenRe
 	a.mu.Lock()
 	a.run, a.owner = r, c
 	a.mu.Unlock()
-	if ctx.Err() != nil { // the caller may have gone before there was a run to end
+	if ctx.Err() != nil { // the caller may have disconnected before the run existed
 		return nil, asStatus(errors.Join(ctx.Err(), a.close(c, false)))
 	}
 	return &proto.OpenReply{Directory: r.launcher.Directory()}, nil
 }
 
-// owns reports whether the open run belongs to a caller.
+// owns reports whether caller c opened the current run.
 func (a *agent) owns(c *caller) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +213,7 @@ func (a *agent) Close(ctx context.Context, req *proto.CloseRequest) (*proto.Clos
 	return &proto.CloseReply{}, asStatus(a.close(callerOf(ctx), req.GetGently()))
 }
 
-// close ends the open run, if any. If of is not nil, it ends only a run of that caller.
+// close ends the open run, if any. If of is not nil, close ends the run only if that caller opened it.
 func (a *agent) close(of *caller, gently bool) error {
 	a.mu.Lock()
 	r := a.run
@@ -225,7 +227,7 @@ func (a *agent) close(of *caller, gently bool) error {
 	return r.close(gently)
 }
 
-// current returns the open run.
+// current returns the open run, or an error if no run is open.
 func (a *agent) current() (*running, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -264,7 +266,7 @@ func (a *agent) Follow(_ *proto.FollowRequest, stream grpc.ServerStreamingServer
 	return r.tell(stream)
 }
 
-// dial connects to the socket of a process of the open run.
+// dial connects to the Unix socket of a process in the open run.
 func (a *agent) dial(name string) (net.Conn, error) {
 	r, err := a.current()
 	if err != nil {
@@ -277,7 +279,7 @@ func (a *agent) dial(name string) (net.Conn, error) {
 	return net.Dial("unix", p.Address())
 }
 
-// asStatus keeps an error's sentence, which the core shows its user.
+// asStatus converts an error to a gRPC status with the same message. The core shows this message to the user.
 func asStatus(err error) error {
 	if err == nil {
 		return nil

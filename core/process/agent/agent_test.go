@@ -27,7 +27,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// The test binary is its own plugin: launchers start /proc/self/exe.
+// The test binary is also the plugin, because launchers start /proc/self/exe.
 func TestMain(m *testing.M) {
 	if launch.Child(func() []sdk.Part { return []sdk.Part{sdk.InTrainer(sdk.KindHookState, "toy")} }) {
 		return
@@ -50,7 +50,7 @@ const (
 	patience = 20 * time.Second
 )
 
-// builtin knows the built-in plugin alone.
+// builtin is a registry that knows only the built-in plugin.
 func builtin(name string) (registry.Plugin, error) {
 	if name == registry.Builtin {
 		return registry.Plugin{Name: name}, nil
@@ -58,11 +58,11 @@ func builtin(name string) (registry.Plugin, error) {
 	return registry.Plugin{}, fmt.Errorf("there is no plugin %s", name)
 }
 
-// served is an agent of this process.
+// served is an agent that runs in the test's process.
 type served struct {
 	address string
 	cancel  context.CancelFunc
-	gone    chan struct{} // closed, the core is
+	gone    chan struct{} // closing it simulates the loss of the core
 	ended   chan error
 }
 
@@ -90,7 +90,7 @@ func dial(t *testing.T, s *served, timeout time.Duration) *Host {
 	return h
 }
 
-// end waits for the end of the agent.
+// end waits until the agent has ended, and returns its error.
 func (s *served) end(t *testing.T) error {
 	t.Helper()
 	select {
@@ -102,7 +102,7 @@ func (s *served) end(t *testing.T) error {
 	}
 }
 
-// layoutOf has trainer0 on the core's host and the others on node2.
+// layoutOf returns a layout with trainer0 on the core's host and the other processes on node2.
 func layoutOf(names ...string) *placement.Layout {
 	l := &placement.Layout{Hosts: []placement.Host{{Name: "node1"}, {Name: "node2"}}}
 	for i, name := range names {
@@ -129,7 +129,7 @@ func start(t *testing.T, s cluster.Starter, name string) cluster.Process {
 	return p
 }
 
-// A process on another host has the kernels that one there can run, whatever the core's host can.
+// A remote process uses the kernels that its own host supports, whatever the core's host supports.
 func TestKernelsOfAHost(t *testing.T) {
 	h := dial(t, serve(t, patience), patience)
 	defer func() { _ = h.Leave(false) }()
@@ -146,7 +146,8 @@ func TestKernelsOfAHost(t *testing.T) {
 	}
 }
 
-// The clock of another host is read through its agent, and is the one of all its processes. Here it is this host's.
+// The core reads another host's clock through that host's agent, and uses this clock for all processes there. In this
+// test the other host is this machine.
 func TestClockOfAHost(t *testing.T) {
 	h := dial(t, serve(t, patience), patience)
 	defer func() { _ = h.Leave(false) }()
@@ -164,7 +165,7 @@ func TestClockOfAHost(t *testing.T) {
 	}
 }
 
-// Links are measured between each pair of hosts, also between two that have agents.
+// Links are measured between each pair of hosts. The measured pairs include pairs of hosts that both have agents.
 func TestLinksOfHosts(t *testing.T) {
 	first, second := serve(t, patience), serve(t, patience)
 	hosts := []*Host{dial(t, first, patience), dial(t, second, patience)}
@@ -190,7 +191,7 @@ func TestLinksOfHosts(t *testing.T) {
 	if len(links) != 3 || !pairs["node1 node2"] || !pairs["node1 node3"] || !pairs["node2 node3"] {
 		t.Errorf("the links are %+v", links)
 	}
-	second.cancel() // it is gone, but nobody says so
+	second.cancel() // the agent ends without notice
 	if err := second.end(t); err == nil {
 		t.Error("the agent ended well")
 	}
@@ -200,7 +201,7 @@ func TestLinksOfHosts(t *testing.T) {
 	}
 }
 
-// Where the core's host takes no part, all hosts have agents, and processes and links are theirs.
+// If the core's host runs no processes, all hosts have agents. Processes run and links are measured only there.
 func TestHostsApartFromTheCore(t *testing.T) {
 	hosts := []*Host{dial(t, serve(t, patience), patience), dial(t, serve(t, patience), patience)}
 	hosts[0].Name = "node1"
@@ -224,7 +225,7 @@ func TestHostsApartFromTheCore(t *testing.T) {
 	}
 }
 
-// A stranger measures no link.
+// A stranger cannot measure links.
 func TestLinkOfAStranger(t *testing.T) {
 	s := serve(t, patience)
 	defer func() { _ = dial(t, s, patience).Leave(false) }()
@@ -242,7 +243,7 @@ func exited(t *testing.T, p cluster.Process) {
 	}
 }
 
-// Processes run where the layout has them, and are called alike.
+// Processes run on the hosts that the layout gives. The core calls local and remote processes in the same way.
 func TestProcessesOfTwoHosts(t *testing.T) {
 	logs := t.TempDir()
 	var mu sync.Mutex
@@ -252,7 +253,7 @@ func TestProcessesOfTwoHosts(t *testing.T) {
 	if h.Name != "node2" || h.GPUs != 3 || h.CPUs < 1 || h.Listen != "127.0.0.2" {
 		t.Errorf("the host is %+v", h)
 	}
-	for range 2 { // an agent has one run after the other
+	for range 2 { // one agent serves one run after another
 		s := starterOf(t, h, launch.Output{Folder: logs, Line: func(process, text string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -318,7 +319,7 @@ func TestProcessesOfTwoHosts(t *testing.T) {
 	}
 }
 
-// The core learns what an agent refuses, with its host.
+// If an agent refuses a call, the core's error names the agent's host.
 func TestRefusals(t *testing.T) {
 	agent := serve(t, patience)
 	h := dial(t, agent, patience)
@@ -356,7 +357,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A stranger without the secret is refused and delays no one.
+// A caller without the secret is refused and delays no one else.
 func TestStrangers(t *testing.T) {
 	agent := serve(t, patience)
 	if _, err := Dial(t.Context(), "node1", "node2", agent.address, identityOf(t, theirs), time.Second); err == nil ||
@@ -365,7 +366,7 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("a stranger is told %v", err)
 	}
 	var silent []net.Conn
-	for range 2 * mostStrangers { // who connect and say nothing
+	for range 2 * mostStrangers { // strangers that connect and stay silent
 		conn, err := net.Dial("tcp", agent.address)
 		if err != nil {
 			t.Fatal(err)
@@ -384,11 +385,12 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// When an agent is gone, so are its processes to the core; when the core is, the agent ends them.
+// If an agent is lost, the core treats the agent's processes as ended. If the core is lost, the agent ends its
+// processes.
 func TestLoss(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose func(*served, *Host)
-		says string // the agent
+		says string // the agent's error
 	}{
 		"the agent ends": {func(s *served, _ *Host) { s.cancel() }, "context canceled"},
 		"the connection breaks": {func(_ *served, h *Host) { _ = h.conn.Close() },

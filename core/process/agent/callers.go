@@ -8,19 +8,19 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// caller is the other end of a connection for calls: the core, whose connection is the first one, or a run in its
-// own process that the core conducts.
+// caller is the peer of a connection for calls. The first connection belongs to the core. The later ones belong to runs
+// that the core conducts, each in its own process.
 type caller struct{ conducted bool }
 
 type callerKey struct{}
 
-// callerOf returns the caller of a call.
+// callerOf returns the caller that ctx carries.
 func callerOf(ctx context.Context) *caller {
 	c, _ := ctx.Value(callerKey{}).(*caller)
 	return c
 }
 
-// callers tells connections apart and reports their ends to the agent.
+// callers assigns a caller to each connection, and notifies the agent when a connection ends.
 type callers struct {
 	agent *agent
 	core  sync.Once
@@ -49,5 +49,5 @@ func (c *callers) HandleConn(ctx context.Context, s stats.ConnStats) {
 		a.leave(fmt.Errorf("the connection to the core%s has ended", a.core()))
 		return
 	}
-	a.ending.Go(func() { _ = a.close(who, false) }) // the caller is gone and needs no error
+	a.ending.Go(func() { _ = a.close(who, false) }) // the caller has disconnected, so no one reads the error
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/psbench/psbench/internal/identity"
 )
 
-// call is what a run in its own process needs to call the core's agents, as JSON.
+// call holds the data, sent as JSON, that a run in its own process needs to call the core's agents.
 type call struct {
 	Secret []byte   `json:"secret"`
 	Hosts  []atHost `json:"hosts"` // the core's host first
 }
 
-// atHost is the agent of a host.
+// atHost is the address of the agent on a host.
 type atHost struct {
 	Host    string `json:"host"`
 	Address string `json:"address,omitempty"` // IP and port; empty for the core
 }
 
-// Call returns a text, with the secret, that gives a conducted run this meeting.
+// Call encodes the meeting, including the secret, as a text for a conducted run.
 func (m *Meeting) Call() (string, error) {
 	c := call{Secret: m.Secret}
 	for _, t := range m.Tasks {
@@ -30,7 +30,8 @@ func (m *Meeting) Call() (string, error) {
 	return string(text), err
 }
 
-// Called returns the meeting in the text of Call. Its errors do not quote the text, which has the secret.
+// Called decodes a text that Call returned. Errors of Called do not quote the text, because the text contains the
+// secret.
 func Called(text string) (*Meeting, error) {
 	var c call
 	if json.Unmarshal([]byte(text), &c) != nil || len(c.Hosts) == 0 {
@@ -47,7 +48,7 @@ func Called(text string) (*Meeting, error) {
 	return m, nil
 }
 
-// Present asks each host's agent for a sign of life and returns an error for a lost one.
+// Present asks each host's agent for a heartbeat, and returns an error if an agent is lost.
 func Present(hosts []*Host) error {
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
-// called dials an agent as a run that the core conducts does.
+// called dials an agent in the way that a conducted run does.
 func called(t *testing.T, s *served) *Host {
 	t.Helper()
 	text, err := (&Meeting{Secret: []byte(ours),
@@ -33,8 +33,8 @@ func called(t *testing.T, s *served) *Host {
 	return hosts[0]
 }
 
-// While the core holds an agent, its conducted runs come and go: the rest of each run ends with its connection, and
-// the next run waits for that.
+// Conducted runs come and go while the core keeps its connection to an agent. When the connection of a run ends, the
+// agent ends that run. The next run waits until this has happened.
 func TestConductedRuns(t *testing.T) {
 	agent := serve(t, patience)
 	core := dial(t, agent, patience)
@@ -88,7 +88,7 @@ func TestConductedRuns(t *testing.T) {
 	}
 }
 
-// Waiting for the end of another run lasts no longer than the agent gives signs of life.
+// A run that waits for the end of another run gives up once the agent's heartbeats stop.
 func TestLostBeforeARunBegins(t *testing.T) {
 	agent := serve(t, patience)
 	core, h := dial(t, agent, patience), called(t, agent)
@@ -121,7 +121,7 @@ func TestLostBeforeARunBegins(t *testing.T) {
 	}
 }
 
-// An agent that gives no sign of life when asked is lost, even if the core has not noticed.
+// Present reports an agent that does not answer, even if the core has not noticed the loss.
 func TestAbsent(t *testing.T) {
 	first, second := serve(t, patience), serve(t, patience)
 	hosts := []*Host{dial(t, first, patience), dial(t, second, patience)}
@@ -134,7 +134,7 @@ func TestAbsent(t *testing.T) {
 	_ = Leave(hosts, false)
 }
 
-// An invalid call is refused without quoting it, since it has a secret.
+// An invalid call is refused. The error does not quote the text, because the text contains a secret.
 func TestCallsThatAreNone(t *testing.T) {
 	for _, text := range []string{"a secret", `{"secret": "YSBzZWNyZXQ="}`, `{"hosts": [{"host": "node1"}]}`, "{"} {
 		t.Run(text, func(t *testing.T) {

@@ -23,11 +23,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Host is a host with an agent, as seen by the core.
+// Host is the core's connection to the agent on a host.
 type Host struct {
 	placement.Host
 	CPUs   int
-	Listen string // IP address on which its processes listen
+	Listen string // IP address on which the host's processes listen
 
 	address  string
 	identity *identity.Identity
@@ -37,12 +37,13 @@ type Host struct {
 	stop     context.CancelFunc
 	beating  sync.WaitGroup
 
-	life context.Context // ends when the agent is lost, with the reason as its cause
+	life context.Context // ends when the agent is lost; the cause is the reason
 	die  context.CancelCauseFunc
 }
 
-// Dial connects the core, on host core, to the agent of host name at address, IP and port. From then on both send
-// signs of life; an agent that is silent for three quarters of the timeout is lost.
+// Dial connects the core, which runs on host core, to the agent of host name. The address is an IP and a port. Once
+// connected, the core sends heartbeats and the agent answers them. An agent that is silent for three quarters of the
+// timeout counts as lost.
 func Dial(ctx context.Context, core, name, address string, id *identity.Identity,
 	timeout time.Duration) (*Host, error) {
 	h := &Host{address: address, identity: id, timeout: timeout}
@@ -52,7 +53,7 @@ func Dial(ctx context.Context, core, name, address string, id *identity.Identity
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			err := errors.New("its connection has ended") // and with it everything there
+			err := errors.New("its connection has ended") // the agent ends its processes when the connection ends
 			var conn net.Conn
 			dialed.Do(func() { conn, err = h.dial(ctx, callsProtocol) })
 			return conn, err
@@ -70,12 +71,12 @@ func Dial(ctx context.Context, core, name, address string, id *identity.Identity
 	return h, nil
 }
 
-// dial connects to the agent with one of the protocols.
+// dial connects to the agent and selects one of the protocols.
 func (h *Host) dial(ctx context.Context, protocol string) (net.Conn, error) {
 	return dialAs(ctx, h.identity, h.address, protocol)
 }
 
-// dialAs connects to the agent at an address with an identity.
+// dialAs connects to the agent at an address and authenticates with an identity.
 func dialAs(ctx context.Context, id *identity.Identity, address, protocol string) (net.Conn, error) {
 	config := id.Client()
 	config.NextProtos = []string{protocol}
@@ -98,7 +99,7 @@ func (h *Host) describe(ctx context.Context, core string) error {
 	return nil
 }
 
-// explain turns an error of the agent into a sentence.
+// explain turns an agent's error into a sentence for the user.
 func (h *Host) explain(what string, err error) error {
 	if s, ok := status.FromError(err); ok {
 		switch {
@@ -112,7 +113,7 @@ func (h *Host) explain(what string, err error) error {
 	return fmt.Errorf("the agent on %s %s: %w", h.Name, what, err)
 }
 
-// unwrapped removes what gRPC adds to the message of a connection error.
+// unwrapped strips the prefix and suffix that gRPC adds to the message of a connection error.
 func unwrapped(message string) string {
 	inner, of := strings.CutPrefix(message, `connection error: desc = "transport: `)
 	if !of {
@@ -121,8 +122,8 @@ func unwrapped(message string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(inner, "Error while dialing: "), `"`)
 }
 
-// beat sends signs of life until the agent is lost or left. It notices a loss before waits for the agent's
-// processes time out, so that the loss is what gets reported.
+// beat sends heartbeats until the agent is lost or Leave is called. beat detects a lost agent before calls to the
+// agent's processes time out, so that psbench reports the loss and not the timeouts.
 func (h *Host) beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -143,7 +144,7 @@ func (h *Host) beat(ctx context.Context) {
 	}
 }
 
-// sign asks the agent for a sign of life. Its error says how the agent was lost.
+// sign asks the agent for a heartbeat. The error of sign says how the agent was lost.
 func (h *Host) sign(ctx context.Context) error {
 	patience := h.timeout * 3 / 4
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -158,19 +159,19 @@ func (h *Host) sign(ctx context.Context) error {
 	return fmt.Errorf("the agent on %s is gone", h.Name)
 }
 
-// Lose records that the agent is gone for a reason other than its connection.
+// Lose marks the agent as lost for a reason that the caller observed outside the connection.
 func (h *Host) Lose(why error) { h.die(fmt.Errorf("the agent on %s is gone: %w", h.Name, why)) }
 
-// lost returns why the agent is lost; nil if it is not.
+// lost returns why the agent is lost, or nil if it is not.
 func (h *Host) lost() error { return context.Cause(h.life) }
 
-// Leave tells the agent that the core is done, and whether the core failed.
+// Leave notifies the agent that the core is done, and whether the core failed.
 func (h *Host) Leave(failed bool) error {
 	h.stop()
 	h.beating.Wait()
 	defer func() { _ = h.conn.Close() }()
 	if h.lost() != nil {
-		return nil // already reported
+		return nil // the loss was already reported
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
 	defer cancel()
@@ -180,14 +181,14 @@ func (h *Host) Leave(failed bool) error {
 	return nil
 }
 
-// alive returns a context that also ends when the agent is lost.
+// alive returns a context that ends with ctx or when the agent is lost, whichever comes first.
 func (h *Host) alive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.life, func() { cancel(h.lost()) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// reach returns a client of a process on the host, connected by a tunnel.
+// reach returns a client of a process on the host. The client connects through a tunnel.
 func (h *Host) reach(name string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+name, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDisableServiceConfig(),

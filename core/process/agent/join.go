@@ -21,18 +21,19 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Messages of a meeting without PMI: an agent sends its task in one line and receives one of two lines.
+// These are the messages of a meeting without PMI. An agent sends its task in one line. The core answers with one of
+// these two lines.
 const (
 	goOn        = "go on"
 	giveUp      = "give up"
 	longestLine = 4096
 	dialAgain   = 100 * time.Millisecond
-	verdictWait = 2 * time.Second // possible difference between tasks' timeouts that began together
+	verdictWait = 2 * time.Second // allowance for tasks whose timeouts do not end at the same moment
 )
 
-// Join makes the tasks of a launcher without PMI-1 find each other, as Meet does. Rank 0 listens at core,
-// HOST:PORT, and the others connect over TLS with a key from the secret that the user gave to all. No task waits
-// longer than the timeout.
+// Join lets the tasks of a launcher without PMI-1 find each other, as Meet does with PMI-1. Rank 0 listens at core, a
+// HOST:PORT. The other ranks connect over TLS, with a key derived from the secret that the user gave to all tasks. No
+// task waits longer than the timeout.
 func Join(ctx context.Context, secret []byte, core string, me rollcall.Task, listen netip.Addr,
 	timeout time.Duration) (*Meeting, error) {
 	id, err := identity.Of(secret, Purpose)
@@ -60,14 +61,14 @@ func Join(ctx context.Context, secret []byte, core string, me rollcall.Task, lis
 	return &Meeting{Identity: id, Listener: l}, nil
 }
 
-// introduce announces an agent to the core and waits until all other agents have come.
+// introduce sends an agent's task to the core, and waits for the core's verdict after all agents have connected.
 func introduce(ctx context.Context, id *identity.Identity, core string, me rollcall.Task, timeout time.Duration) error {
 	text, err := rollcall.Encode(me)
 	if err != nil {
 		return err
 	}
 	conn, err := dialAs(ctx, id, core, meetingProtocol)
-	for err != nil { // the core may begin to listen later
+	for err != nil { // retry, because the core may start to listen later
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("rank %d on %s has not reached the core at %s within %.0f s: %w", me.Rank,
@@ -94,27 +95,28 @@ func introduce(ctx context.Context, id *identity.Identity, core string, me rollc
 	return nil
 }
 
-// tellsMore reports whether an attempt's error says more than the previous one. A timeout does not, and neither
-// does a refused connection after an accepted one: the core may have given up.
+// tellsMore reports whether an attempt's error is more informative than the error of the previous attempt. A timeout is
+// not. A refused connection after an accepted one is not either, because the core may have given up.
 func tellsMore(again, before error) bool {
 	return !isTimeout(again) && (!errors.Is(again, syscall.ECONNREFUSED) || errors.Is(before, syscall.ECONNREFUSED))
 }
 
-// isTimeout reports whether an attempt ran out of time, by its own clock or by its context, whichever noticed
+// isTimeout reports whether an attempt timed out. Either the connection's deadline or the context may report this
 // first.
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// receive waits for the agents of all other ranks and tells them whether everything fits together.
+// receive waits for the agents of all other ranks, checks that their tasks fit together, and sends each agent the
+// verdict.
 func receive(ctx context.Context, id *identity.Identity, core string, me rollcall.Task, listen netip.Addr,
 	timeout time.Duration) ([]rollcall.Task, error) {
 	host, port, err := net.SplitHostPort(core)
 	if err != nil {
 		return nil, fmt.Errorf("the address of the core is %s but must be HOST:PORT", quote.Word(core))
 	}
-	if ip, err := netip.ParseAddr(host); err == nil { // a name may stand for a loopback address on its own host
+	if ip, err := netip.ParseAddr(host); err == nil { // a host name may resolve to a loopback address on its own host
 		listen = ip
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(listen.String(), port))
@@ -149,31 +151,32 @@ func receive(ctx context.Context, id *identity.Identity, core string, me rollcal
 	}
 	for _, g := range guests {
 		_ = g.conn.SetDeadline(time.Now().Add(verdictWait))
-		_, _ = fmt.Fprintln(g.conn, verdict) // dialling notices a guest that has gone
+		_, _ = fmt.Fprintln(g.conn, verdict) // a guest that has disconnected is noticed later, by dialling
 		_ = g.conn.Close()
 	}
 	m.working.Wait()
 	return tasks, err
 }
 
-// meeting is where agents connect to the core.
+// meeting accepts the connections of agents at the core.
 type meeting struct {
 	config  *tls.Config
 	come    chan guest
 	over    chan struct{}
 	working sync.WaitGroup
-	// stranger is the address of a caller with another secret; nil if there was none.
+	// stranger is the address of a caller that used another secret, or nil if there was none.
 	stranger atomic.Pointer[string]
 }
 
-// guest is an agent that knows the secret and waits for the verdict.
+// guest is an agent that has proved the secret and waits for the verdict.
 type guest struct {
 	conn net.Conn
 	task rollcall.Task
-	err  error // of its message
+	err  error // error from reading the guest's message
 }
 
-// greet reads the caller's message and hangs up on strangers. It calls free once the caller is known or gone.
+// greet reads the caller's message, and closes the connections of strangers. greet calls free once the caller is
+// identified or has disconnected.
 func (m *meeting) greet(conn net.Conn, free func()) {
 	heard := make(chan struct{})
 	var watching sync.WaitGroup
@@ -190,7 +193,7 @@ func (m *meeting) greet(conn net.Conn, free func()) {
 	watching.Wait()
 	free()
 	if err != nil {
-		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // from TLS
+		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "remote error" { // TLS alert
 			address := conn.RemoteAddr().String()
 			m.stranger.Store(&address)
 		}
@@ -206,7 +209,7 @@ func (m *meeting) greet(conn net.Conn, free func()) {
 	}
 }
 
-// gather waits for one guest of each other rank. It returns the guests that came, even after an error.
+// gather waits for one guest of each other rank. After an error, gather still returns the guests that have connected.
 func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Duration) ([]guest, error) {
 	var guests []guest
 	tasks := []rollcall.Task{me}
@@ -239,7 +242,7 @@ func (m *meeting) gather(ctx context.Context, me rollcall.Task, timeout time.Dur
 	return guests, nil
 }
 
-// missing returns the ranks that have not come.
+// missing returns the ranks that have not connected.
 func missing(tasks []rollcall.Task) []string {
 	var ranks []string
 	for rank := range tasks[0].Size {

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
-// freeAddress is an address on which nothing listened a moment ago.
+// freeAddress returns a local address with a port that was free a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,13 +32,13 @@ func taskOf(rank, size int) rollcall.Task {
 		Binary: "00112233445566"}
 }
 
-// joined is what a task gets.
+// joined is the result of Join for one task.
 type joined struct {
 	meeting *Meeting
 	err     error
 }
 
-// joinAll has tasks join with a secret each, and returns what each gets, in order.
+// joinAll runs Join for all tasks at once, each with its own secret. joinAll returns the results in the tasks' order.
 func joinAll(t *testing.T, timeout time.Duration, tasks []rollcall.Task, secrets ...string) []joined {
 	t.Helper()
 	core := freeAddress(t)
@@ -78,7 +78,7 @@ func TestTasksJoinAtTheCore(t *testing.T) {
 	}
 }
 
-// What does not fit together ends the core with a reason. Tasks that it heard have nothing to add.
+// If the tasks do not fit together, the core ends with the reason. Every agent's join fails too.
 func TestTasksThatDoNotFitDoNotJoin(t *testing.T) {
 	other := func(change func(*rollcall.Task)) []rollcall.Task {
 		tasks := []rollcall.Task{taskOf(0, 2), taskOf(1, 2)}
@@ -120,7 +120,7 @@ func TestWhoIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-// A task with another secret is refused and learns nothing from the core.
+// A task with another secret is refused, and the core sends it no data.
 func TestAnotherSecretDoesNotJoin(t *testing.T) {
 	all := joinAll(t, time.Second, []rollcall.Task{taskOf(0, 2), taskOf(1, 2)}, ours, theirs)
 	told := regexp.MustCompile(
@@ -133,7 +133,7 @@ func TestAnotherSecretDoesNotJoin(t *testing.T) {
 	}
 }
 
-// A failed join reports its most telling error, and not a final refusal or timeout.
+// A failed join reports its most informative error, rather than a final refusal or timeout.
 func TestTellsMore(t *testing.T) {
 	refused, stranger := fmt.Errorf("dial: %w", syscall.ECONNREFUSED), errors.New("the peer does not know the secret")
 	for i, test := range []struct {
@@ -152,7 +152,7 @@ func TestTellsMore(t *testing.T) {
 	}
 }
 
-// Strangers who call the core and say nothing do not keep agents from it.
+// Silent strangers at the core's port do not prevent agents from joining.
 func TestStrangersDoNotKeepTasksApart(t *testing.T) {
 	core := freeAddress(t)
 	join := func(rank int) chan joined {
@@ -167,7 +167,7 @@ func TestStrangersDoNotKeepTasksApart(t *testing.T) {
 	first := join(0)
 	for called := 0; called < 3*mostStrangers; {
 		conn, err := net.Dial("tcp", core)
-		if err != nil { // it does not listen yet
+		if err != nil { // the core does not listen yet
 			time.Sleep(time.Millisecond)
 			continue
 		}

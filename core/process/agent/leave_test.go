@@ -2,7 +2,7 @@ package agent
 
 import "testing"
 
-// The core has the reply to its last call, however soon the agent ends after that.
+// The core always receives the reply to its last call, even if the agent ends immediately afterwards.
 func TestLeaveIsAnswered(t *testing.T) {
 	for range 100 {
 		agent := serve(t, patience)

@@ -25,11 +25,11 @@ func (h *Host) now(ctx context.Context) (int64, error) {
 	return reply.GetNowNs(), nil
 }
 
-// linkConnections share the measurement of a link, since one connection may not fill it.
+// linkConnections is how many connections measure a link in parallel, because one connection may not fill it.
 const linkConnections = 4
 
-// bare returns the connection below a TLS connection that has authenticated both sides. After the ready byte
-// neither side uses TLS, so neither has read ahead.
+// bare returns the TCP connection below a TLS connection. TLS must have authenticated both sides. After the ready byte
+// neither side uses TLS, so no TLS buffer holds data of the measurement.
 func bare(secure net.Conn) (net.Conn, error) {
 	conn, ok := secure.(*tls.Conn)
 	if !ok {
@@ -40,7 +40,7 @@ func bare(secure net.Conn) (net.Conn, error) {
 
 const ready = 1
 
-// serveLink is the agent's end of a link that another host measures. The bytes have no meaning.
+// serveLink is the agent's end of a link measurement that another host runs. The contents of the bytes do not matter.
 func serveLink(secure net.Conn) {
 	defer func() { _ = secure.Close() }()
 	conn, err := bare(secure)
@@ -52,7 +52,7 @@ func serveLink(secure net.Conn) {
 	}
 }
 
-// measureLink measures the link to the agent at an address. It ends when ctx does.
+// measureLink measures the link to the agent at an address. The measurement stops when ctx ends.
 func measureLink(ctx context.Context, id *identity.Identity, address string,
 	during time.Duration) (l limits.Link, err error) {
 	var connections []net.Conn
@@ -61,7 +61,7 @@ func measureLink(ctx context.Context, id *identity.Identity, address string,
 			_ = c.Close()
 		}
 	}
-	defer func() { end() }() // closes the connections that exist by then
+	defer func() { end() }() // closes the connections that were opened
 	for range linkConnections {
 		secure, err := dialAs(ctx, id, address, linkProtocol)
 		if err != nil {
@@ -115,7 +115,7 @@ func (s *starter) MeasureLinks(ctx context.Context, during time.Duration) (links
 	return links, nil
 }
 
-// measureLink measures the link between two hosts, given by their places in the layout.
+// measureLink measures the link between two hosts. The arguments are indices into the layout's hosts.
 func (s *starter) measureLink(ctx context.Context, from, to int, during time.Duration) (l result.HostLink, err error) {
 	l.From, l.To = s.layout.Hosts[from].Name, s.layout.Hosts[to].Name
 	other := s.elsewhere[to].host

@@ -14,36 +14,37 @@ import (
 	"github.com/psbench/psbench/internal/strangers"
 )
 
-const longestName = 256 // of a process
+const longestName = 256 // longest name of a process, in bytes
 
-// Limits for callers that are still unknown: how many at once, and how long each may take to prove the secret and
-// state its purpose, alone and while others wait. The limits are generous, so that the core's own tunnels to the
-// many processes of a busy host are not cut: gRPC would take a process for lost.
+// These limits apply to callers that have not yet proved the secret and stated their purpose. Only a limited number of
+// such callers may be connected at once. Each of them gets a limited time, which is shorter while others wait. The
+// limits are generous because a busy host has many processes, and the core opens a tunnel to each. If a tunnel were
+// cut, gRPC would count the tunnel's process as lost.
 const (
 	mostStrangers = 64
 	strangerLimit = 10 * time.Second
 	crowdedLimit  = time.Second
 )
 
-// accept accepts connections until its listener is closed, after over; see [strangers.Accept].
+// accept hands accepted connections to take until over is closed and then the listener; see [strangers.Accept].
 func accept(l net.Listener, over <-chan struct{}, take func(conn net.Conn, known func())) {
 	limits := strangers.Limits{Most: mostStrangers, Patience: strangerLimit, Crowded: crowdedLimit}
 	strangers.Accept(l, over, limits, take)
 }
 
-// listener accepts the connections to an agent and separates calls from tunnels. gRPC uses it as the listener for
-// calls.
+// listener accepts the connections to an agent. listener hands calls to gRPC and serves tunnels itself. gRPC uses it as
+// its net.Listener.
 type listener struct {
 	net.Listener
 	config  *tls.Config
-	tunnel  func(name string) (net.Conn, error) // dials the socket of a process
+	tunnel  func(name string) (net.Conn, error) // dials the Unix socket of a process
 	calls   chan net.Conn
 	done    chan struct{}
 	working sync.WaitGroup
 	closing sync.Once
 
 	mu    sync.Mutex
-	conns map[net.Conn]bool // in handshakes and tunnels
+	conns map[net.Conn]bool // open connections of handshakes and tunnels
 }
 
 func newListener(l net.Listener, id *identity.Identity, tunnel func(string) (net.Conn, error)) *listener {
@@ -54,7 +55,7 @@ func newListener(l net.Listener, id *identity.Identity, tunnel func(string) (net
 	return t
 }
 
-// take handles each connection in a goroutine of its own.
+// take handles each accepted connection in its own goroutine.
 func (t *listener) take() {
 	accept(t.Listener, t.done, func(conn net.Conn, free func()) {
 		if !t.add(conn) {
@@ -83,7 +84,8 @@ func (t *listener) drop(conn net.Conn) {
 	delete(t.conns, conn)
 }
 
-// greet does the handshake and passes the connection on. It calls greeted once the caller is known or gone.
+// greet does the TLS handshake and serves the connection by its protocol. greet calls greeted once the caller is
+// identified or has disconnected.
 func (t *listener) greet(conn net.Conn, greeted func()) {
 	defer t.drop(conn)
 	secure := tls.Server(conn, t.config)
@@ -109,7 +111,7 @@ func (t *listener) greet(conn net.Conn, greeted func()) {
 	}
 }
 
-// join copies bytes between a connection and the process that its first line names.
+// join connects a tunnel to the process that the tunnel's first line names, and copies bytes in both directions.
 func (t *listener) join(conn net.Conn, greeted func()) {
 	defer func() { _ = conn.Close() }()
 	in := bufio.NewReaderSize(conn, longestName)
@@ -135,7 +137,7 @@ func (t *listener) join(conn net.Conn, greeted func()) {
 	out.Wait()
 }
 
-// Accept implements net.Listener, for calls.
+// Accept implements net.Listener. Accept returns only connections for calls.
 func (t *listener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-t.calls:
@@ -145,7 +147,7 @@ func (t *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends all connections except those for calls, and waits for their ends.
+// Close closes all connections except those for calls, and waits until they have ended.
 func (t *listener) Close() error {
 	var err error
 	t.closing.Do(func() {

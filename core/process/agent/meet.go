@@ -15,19 +15,20 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Meeting is what a task of a job knows once all have told who they are.
+// Meeting is the result of Meet or Join: all tasks of the job have exchanged their addresses.
 type Meeting struct {
 	Identity *identity.Identity
-	// Secret is the secret of the identity, for processes to which the core passes it; nil if there are none.
+	// Secret is the secret behind Identity. The core passes it to conducted processes. Secret is nil if there are no
+	// such processes.
 	Secret []byte
-	// Listener is the listener of an agent; nil for the core, which is rank 0.
+	// Listener is an agent's listener. The core, which is rank 0, has none.
 	Listener net.Listener
-	// Tasks are all tasks; only the core has them.
+	// Tasks lists all tasks of the job. Only the core has this list.
 	Tasks []rollcall.Task
 }
 
-// Meet makes the tasks of a launcher with PMI-1 find each other and gives them a new secret. Agents listen on the
-// given address. If the tasks do not fit together, rank 0 gets the reason and the others ErrFailed.
+// Meet lets the tasks of a launcher with PMI-1 find each other, and gives them a new secret. Agents listen on the
+// address listen. If the tasks do not fit together, rank 0 gets the reason and the other ranks get ErrFailed.
 func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Addr) (met *Meeting, err error) {
 	secret, err := rollcall.Secret(ctx, c, me)
 	if err != nil {
@@ -65,7 +66,7 @@ func Meet(ctx context.Context, c *pmi.Client, me rollcall.Task, listen netip.Add
 	return m, nil
 }
 
-// apart refuses tasks that share a host, because each would use the whole host.
+// apart returns an error if two tasks share a host, because each task would use the whole host.
 func apart(tasks []rollcall.Task) error {
 	first := map[string]rollcall.Task{}
 	for _, t := range tasks {
@@ -82,7 +83,7 @@ func apart(tasks []rollcall.Task) error {
 	return nil
 }
 
-// Gather connects to the agents of all tasks but the first, in order.
+// Gather connects to the agents of all tasks except rank 0. Gather returns the hosts in rank order.
 func Gather(ctx context.Context, m *Meeting, timeout time.Duration) ([]*Host, error) {
 	hosts := make([]*Host, len(m.Tasks)-1)
 	errs := make(chan error, len(hosts))
@@ -106,7 +107,7 @@ func Gather(ctx context.Context, m *Meeting, timeout time.Duration) ([]*Host, er
 	return hosts, nil
 }
 
-// Leave tells all agents that the core is done.
+// Leave notifies all agents that the core is done, and whether the core failed.
 func Leave(hosts []*Host, failed bool) error {
 	errs := make(chan error, len(hosts))
 	for _, h := range hosts {

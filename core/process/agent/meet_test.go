@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
-// meet has tasks of a job of so many meet.
+// meet runs Meet for the given tasks of a job with size tasks.
 func meet(t *testing.T, size int, timeout time.Duration, tasks ...rollcall.Task) ([]*Meeting, []error) {
 	t.Helper()
 	s := &pmitest.Server{Size: size}
@@ -47,7 +47,7 @@ func twoTasks() []rollcall.Task {
 	return tasks
 }
 
-// Tasks that fit share a secret, and the first one knows where the agent listens.
+// Tasks that fit together share a secret, and the first task knows the agent's address.
 func TestTasksMeet(t *testing.T) {
 	met, errs := meet(t, 2, 10*time.Second, twoTasks()...)
 	if err := errors.Join(errs...); err != nil {
@@ -61,7 +61,7 @@ func TestTasksMeet(t *testing.T) {
 	}
 }
 
-// Where the first task finds that something does not fit, the others end without a word.
+// If the tasks do not fit together, only the first task reports the reason.
 func TestTasksThatDoNotFitDoNotMeet(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func([]rollcall.Task)
@@ -84,7 +84,7 @@ func TestTasksThatDoNotFitDoNotMeet(t *testing.T) {
 	}
 }
 
-// Whoever is left alone says that it has come.
+// A task whose peers never connect reports a timeout.
 func TestTaskMeetsNobody(t *testing.T) {
 	for i, task := range twoTasks() {
 		met, errs := meet(t, 2, 100*time.Millisecond, task)

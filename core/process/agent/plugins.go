@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// sums returns the SHA-256 of the files that a plugin runs, in the order of its command. The built-in plugin has
-// none: core and agents compare their psbench when they meet.
+// sums returns the SHA-256 of each file that a plugin runs, in the order of the plugin's command. The built-in plugin
+// has none, because core and agents compare their psbench binaries when they meet.
 func sums(p registry.Plugin) ([]string, error) {
 	if len(p.Command) == 0 {
 		return nil, nil
@@ -28,7 +28,7 @@ func sums(p registry.Plugin) ([]string, error) {
 	return list, nil
 }
 
-// compare refuses a plugin whose files differ from those on the core's host.
+// compare returns an error if a plugin's files differ from the files on the core's host.
 func compare(p registry.Plugin, core []string) error {
 	here, err := sums(p)
 	if err != nil {
@@ -42,7 +42,7 @@ func compare(p registry.Plugin, core []string) error {
 	return nil
 }
 
-// begin shortens checksums for a sentence.
+// begin abbreviates checksums for an error message.
 func begin(sums []string) string {
 	if len(sums) == 0 {
 		return "none"
@@ -54,10 +54,10 @@ func begin(sums []string) string {
 	return strings.Join(words, " ")
 }
 
-// variables are the variables that the core passes to a process.
+// variables lists the environment variables that the core may set for a process.
 var variables = []string{host.CUDADeviceVariable, "GOMAXPROCS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}
 
-// allowed refuses all other variables: they could make a program run another one.
+// allowed returns an error for all other variables, because some of them could make a program run another program.
 func allowed(env []string) error {
 	for _, pair := range env {
 		name, _, _ := strings.Cut(pair, "=")

@@ -14,7 +14,7 @@ import (
 	partproto "github.com/psbench/psbench/sdk/proto"
 )
 
-// process is a process that an agent started; its calls go through a tunnel.
+// process is a process that an agent started. The core calls it through a tunnel.
 type process struct {
 	partproto.PartClient
 	remote   *remote
@@ -30,7 +30,7 @@ type process struct {
 
 var _ cluster.Process = (*process)(nil)
 
-// end records that the process is gone or unreachable.
+// end records that the process has ended or is unreachable.
 func (p *process) end() {
 	p.once.Do(func() {
 		close(p.exited)
@@ -53,10 +53,10 @@ func (p *process) Contract() string { return p.contract }
 // Exited implements cluster.Process.
 func (p *process) Exited() <-chan struct{} { return p.exited }
 
-// explainLimit limits the question about a process's last output.
+// explainLimit limits how long the core waits when it asks for a process's last output.
 const explainLimit = 2 * time.Second
 
-// explain asks the agent about the process; the reply is nil if the agent is lost.
+// explain asks the agent about the process. explain returns nil if the agent is lost.
 func (p *process) explain(phase string) *proto.ExplainReply {
 	ctx, cancel := context.WithTimeout(context.Background(), explainLimit)
 	defer cancel()

@@ -19,22 +19,22 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// mostEvents limits the process output that is kept until the core takes it. Further output is dropped, with a
-// notice, because a process must not wait for the network when it prints.
+// mostEvents limits how many events of process output are queued for the core. Further output is dropped with a notice,
+// so that a process that prints never waits for the network.
 const mostEvents = 4096
 
-// running is one run of an agent.
+// running is one run that an agent carries out.
 type running struct {
 	launcher *launch.Launcher
 	plugin   func(string) (registry.Plugin, error)
 	events   chan *proto.Event
-	watching sync.WaitGroup // for the ends of processes
+	watching sync.WaitGroup // goroutines that wait for the ends of processes
 
 	mu        sync.Mutex
 	processes map[string]*launch.Process
-	lost      int  // dropped events
-	closing   bool // no further processes are watched
-	over      bool // no further events come
+	lost      int  // number of dropped events
+	closing   bool // no further processes may be watched
+	over      bool // no further events will be queued
 }
 
 func newRunning(req *proto.OpenRequest, plugin func(string) (registry.Plugin, error)) (*running, error) {
@@ -56,7 +56,7 @@ func newRunning(req *proto.OpenRequest, plugin func(string) (registry.Plugin, er
 	return r, err
 }
 
-// note queues an event. For the end of a process it waits for room.
+// note queues an event. If the queue is full, note drops output, but waits for room for the end of a process.
 func (r *running) note(e *proto.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *running) note(e *proto.Event) {
 	}
 }
 
-// log passes on what is appended to the log of a process.
+// log queues everything that is appended to a process's log as events for the core.
 type log struct {
 	run     *running
 	process string
@@ -85,7 +85,7 @@ func (l *log) Write(b []byte) (int, error) {
 // Close implements io.Closer.
 func (l *log) Close() error { return nil }
 
-// start starts a process of a plugin that is the same on this host and on the core's.
+// start starts a process of a plugin whose files are the same on this host and on the core's host.
 func (r *running) start(ctx context.Context, req *proto.StartRequest) (*proto.StartReply, error) {
 	plugin, err := r.plugin(req.GetPlugin())
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *running) start(ctx context.Context, req *proto.StartRequest) (*proto.St
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing { // and the process is killed with it
+	if r.closing { // closing kills this process too
 		return nil, fmt.Errorf("%s was not started: the run is over", p.Name)
 	}
 	r.processes[p.Name] = p
@@ -116,7 +116,7 @@ func (r *running) start(ctx context.Context, req *proto.StartRequest) (*proto.St
 		<-p.Exited()
 		select {
 		case r.events <- &proto.Event{Process: p.Name, What: &proto.Event_Ended{Ended: true}}:
-		case <-time.After(time.Second): // no one listens any more
+		case <-time.After(time.Second): // no one receives the events any more
 		}
 	})
 	return &proto.StartReply{Pid: int64(p.PID()), TookNs: int64(p.StartTook()), Contract: p.Contract()}, nil
@@ -148,7 +148,7 @@ func (r *running) explain(req *proto.ExplainRequest) (*proto.ExplainReply, error
 	return reply, nil
 }
 
-// tell sends events until the run is over and all are sent.
+// tell sends events to the core until the run is over and all events are sent.
 func (r *running) tell(stream grpc.ServerStreamingServer[proto.Event]) error {
 	if err := stream.SendHeader(nil); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (r *running) tell(stream grpc.ServerStreamingServer[proto.Event]) error {
 	}
 }
 
-// close ends all processes. Their last output is sent after that.
+// close ends all processes, and then sends their last output.
 func (r *running) close(gently bool) error {
 	r.mu.Lock()
 	r.closing = true

@@ -22,24 +22,24 @@ import (
 	partproto "github.com/psbench/psbench/sdk/proto"
 )
 
-// closeSlack is how much longer than the timeout an agent may take to end its processes.
+// closeSlack is the time beyond the timeout that an agent may take to end its processes.
 const closeSlack = 10 * time.Second
 
-// starter starts the processes of a run where the layout puts them: on the core's host with core/process/launch, on
-// others with their agents.
+// starter starts each process of a run on the host that the layout gives. starter uses core/process/launch on the
+// core's host, and agents on the other hosts.
 type starter struct {
 	layout    *placement.Layout
 	here      cluster.Starter
-	listen    string    // on the core's host
-	elsewhere []*remote // by host of the layout; nil for the core's host, if it has processes
+	listen    string    // IP address on the core's host
+	elsewhere []*remote // indexed by the layout's hosts; nil for the core's host if that host has processes
 }
 
-// Starter returns a function for cluster.Options.Open. hosts are the hosts of the layout after the first, which is
-// the core's, or all of them if the core's host has no processes. Processes of the core's host listen on the given
-// IP address.
+// Starter returns a starter for cluster.Options.Open. If the core's host has processes, the layout's first host is the
+// core's host, and hosts are the other hosts. Otherwise hosts are all hosts of the layout. Processes on the core's host
+// listen on the IP address listen.
 func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout time.Duration,
 	output launch.Output) (cluster.Starter, error) {
-	first := len(layout.Hosts) - len(hosts) // their first place in the layout
+	first := len(layout.Hosts) - len(hosts) // index in the layout of the first host that has an agent
 	counts := make([]int, len(layout.Hosts))
 	for _, p := range layout.Processes {
 		counts[p.Host]++
@@ -61,7 +61,7 @@ func Starter(hosts []*Host, listen string, layout *placement.Layout, timeout tim
 	return s, nil
 }
 
-// of returns where a process runs; nil for the core's host.
+// of returns the remote run that holds a process, or nil if the process runs on the core's host.
 func (s *starter) of(name string) *remote {
 	if p, ok := s.layout.Of(name); ok {
 		return s.elsewhere[p.Host]
@@ -95,7 +95,7 @@ func (s *starter) Start(ctx context.Context, spec launch.Spec) (cluster.Process,
 	return r.start(ctx, spec, site)
 }
 
-// sited is a process of the core's host in a run over several hosts.
+// sited is a process on the core's host in a run over several hosts.
 type sited struct {
 	cluster.Process
 	site    cluster.Site
@@ -108,7 +108,7 @@ func (s *sited) Site() cluster.Site { return s.site }
 // Death implements cluster.Process.
 func (s *sited) Death(phase string) error { return s.starter.sited(s.Process.Death(phase)) }
 
-// sited adds the core's host to the error about the end of a process there.
+// sited adds the name of the core's host to an error about the end of a process there.
 func (s *starter) sited(err error) error {
 	var death *launch.DeathError
 	if !errors.As(err, &death) {
@@ -131,25 +131,25 @@ func (s *starter) Close(gently bool) error {
 	return errors.Join(errs...)
 }
 
-// remote is the run on a host with an agent.
+// remote is the part of a run on a host with an agent.
 type remote struct {
 	host      *Host
 	clock     *clocks.Clock
 	directory string
 	output    launch.Output
 	following sync.WaitGroup
-	stop      context.CancelFunc // ends follow
+	stop      context.CancelFunc // ends the goroutine that runs follow
 
 	mu        sync.Mutex
 	processes map[string]*process
-	ended     map[string]bool // processes whose end was reported before their start
+	ended     map[string]bool // processes whose end was reported before start returned
 	logs      map[string]*os.File
 }
 
 func open(h *Host, processes int, timeout time.Duration, output launch.Output) (*remote, error) {
 	alive, leave := h.alive(context.Background())
 	defer leave()
-	ctx, cancel := context.WithTimeout(alive, h.timeout+closeSlack) // enough for a run before it to end
+	ctx, cancel := context.WithTimeout(alive, h.timeout+closeSlack) // long enough for the previous run to end
 	defer cancel()
 	reply, err := h.agent.Open(ctx, &proto.OpenRequest{
 		TimeoutNs: int64(timeout), Processes: int32(processes), Lines: output.Line != nil, Logs: output.Folder != "", // #nosec G115 -- a count of processes
@@ -165,7 +165,7 @@ func open(h *Host, processes int, timeout time.Duration, output launch.Output) (
 	r.stop = stop
 	stream, err := h.agent.Follow(following, &proto.FollowRequest{})
 	if err == nil {
-		_, err = stream.Header() // the agent has begun to send
+		_, err = stream.Header() // the header shows that the agent has begun to send
 	}
 	if err != nil {
 		stop()
@@ -175,7 +175,7 @@ func open(h *Host, processes int, timeout time.Duration, output launch.Output) (
 	return r, nil
 }
 
-// unopened says why a run could not begin; a lost agent is the first reason.
+// unopened returns an error that says why a run could not be opened. If the agent is lost, the loss is the reason.
 func (h *Host) unopened(err error) error {
 	switch {
 	case h.lost() != nil:
@@ -187,7 +187,7 @@ func (h *Host) unopened(err error) error {
 	return h.explain("cannot begin", err)
 }
 
-// follow reads the output and the ends of processes until the run is over or the agent is lost.
+// follow receives process output and the ends of processes, until the run is over or the agent is lost.
 func (r *remote) follow(ctx context.Context, stream grpc.ServerStreamingClient[proto.Event]) {
 	var err error
 	for err == nil {
@@ -196,7 +196,7 @@ func (r *remote) follow(ctx context.Context, stream grpc.ServerStreamingClient[p
 			r.take(e)
 		}
 	}
-	if !errors.Is(err, io.EOF) && ctx.Err() == nil { // the connection has ended
+	if !errors.Is(err, io.EOF) && ctx.Err() == nil { // the connection was lost
 		r.host.die(fmt.Errorf("the agent on %s is gone", r.host.Name))
 	}
 	r.mu.Lock()
@@ -229,7 +229,7 @@ func (r *remote) take(e *proto.Event) {
 	}
 }
 
-// log appends text to the log of a process. If that fails the log ends, as on the core's host.
+// log appends text to a process's log file. If writing fails the log ends, as on the core's host.
 func (r *remote) log(name string, text []byte) {
 	file, known := r.logs[name]
 	if !known && filepath.IsLocal(name) {
@@ -241,7 +241,7 @@ func (r *remote) log(name string, text []byte) {
 	}
 }
 
-// start makes the agent start a process, and connects to it.
+// start makes the agent start a process, and connects to the process.
 func (r *remote) start(ctx context.Context, spec launch.Spec, site cluster.Site) (cluster.Process, error) {
 	files, err := sums(spec.Plugin)
 	if err != nil {
@@ -278,7 +278,7 @@ func (r *remote) start(ctx context.Context, spec launch.Spec, site cluster.Site)
 	return p, nil
 }
 
-// close ends the run on the host.
+// close ends the run on the agent's host.
 func (r *remote) close(gently bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), r.host.timeout+closeSlack)
 	defer cancel()
@@ -291,7 +291,7 @@ func (r *remote) close(gently bool) error {
 	r.following.Wait()
 	r.stop()
 	if r.host.lost() != nil {
-		return nil // reported as the end of its processes
+		return nil // already reported as the end of the host's processes
 	}
 	if err != nil {
 		return r.host.explain("does not end its processes", err)

@@ -17,46 +17,48 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Process is a running process that can be called.
+// Process is a running process that the core can call.
 type Process interface {
 	proto.PartClient
-	// Site returns where it runs.
+	// Site returns where the process runs.
 	Site() Site
-	// PID returns its number on its host.
+	// PID returns the process ID on the process's host.
 	PID() int
 	// StartTook returns the time from exec to the end of the handshake.
 	StartTook() time.Duration
-	// Contract returns the version of its contract, as in 2.0; "" before its handshake.
+	// Contract returns the version of the process's plugin contract, as in 2.0, or "" before the handshake.
 	Contract() string
-	// Exited returns a channel that is closed when it has ended.
+	// Exited returns a channel that is closed when the process has ended.
 	Exited() <-chan struct{}
-	// LastWords returns its last output on one line.
+	// LastWords returns the last output of the process on one line.
 	LastWords() string
-	// Raised returns the Python exception that ended its output, and where it was raised; "" if there is none.
+	// Raised returns the Python exception at the end of the process's output and where it was raised, or "" if there is
+	// none.
 	Raised() (what, where string)
-	// Death says, once Exited is closed, how it ended and what it last printed. phase is what the run was doing.
+	// Death returns an error that says how the process ended and what it printed last. Call it only after Exited is
+	// closed. phase is what the run was doing.
 	Death(phase string) error
 }
 
-// LostError is the end of a process whose host is lost, so nothing more is known.
+// LostError is the error for a process whose host is lost. Nothing more is known about its end.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return e.Err.Error() }
 
-// Unwrap is for package errors.
+// Unwrap returns the wrapped error for package errors.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// Wait says how long a call may take, and what the core waits for.
+// Wait limits a call, and says for messages what the core waits for.
 type Wait struct {
-	Limit time.Duration // 0: none
+	Limit time.Duration // 0 means no limit
 	For   string
 }
 
-// Unbounded is for calls without a limit of their own: every wait inside them has a deadline, and the monitor
-// watches every process.
+// Unbounded is the Wait for calls that need no limit. Every wait inside such a call has its own deadline, and the
+// monitor watches every process.
 var Unbounded = Wait{}
 
-// Each calls do for all members at once and waits for all. It returns the first error.
+// Each calls do for all members in parallel and waits until all calls have returned. Each returns the first error.
 func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do func(context.Context, M) error) error {
 	errs := make(chan error, len(members))
 	for _, m := range members {
@@ -76,11 +78,11 @@ func Each[M member](ctx context.Context, c *Cluster, members []M, wait Wait, do 
 
 // Start starts all processes.
 func (c *Cluster) Start(ctx context.Context) error {
-	if err := c.readClocks(ctx); err != nil { // all later stamps need the clocks
+	if err := c.readClocks(ctx); err != nil { // all later timestamps need the clocks
 		return err
 	}
 	specs := map[*Member]launch.Spec{}
-	for _, m := range c.members { // before the start, since the variables depend on all sites
+	for _, m := range c.members { // all sites must be known before the start, because the variables depend on them
 		specs[m] = launch.Spec{Name: m.Name, Plugin: m.Plugin, Env: m.Env(), Input: m.Input}
 	}
 	err := Each(ctx, c, c.members, Unbounded, func(ctx context.Context, m *Member) error {
@@ -98,8 +100,8 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return c.watchClocks(ctx)
 }
 
-// Configure makes each process become its part. request says which part; Configure adds who and where the process
-// is, and in which run.
+// Configure makes each process load its part. request returns the configuration of the part. Configure adds the name
+// and place of the process, and the facts that are the same for the whole run.
 func Configure[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConfigureRequest,
 	done func(M, *proto.ConfigureReply)) error {
 	return Each(ctx, c, members, Wait{c.timeout, "loading"}, func(ctx context.Context, m M) error {
@@ -114,7 +116,7 @@ func Configure[M member](ctx context.Context, c *Cluster, members []M, request f
 	})
 }
 
-// identify completes a request to configure m.
+// identify adds the name and place of m, and the run's secret and timeout, to a request.
 func (c *Cluster) identify(m *Member, req *proto.ConfigureRequest) *proto.ConfigureRequest {
 	site := m.Site()
 	req.Name, req.Secret, req.TimeoutNs, req.Directory = m.Name, c.secret, int64(c.timeout), site.Directory
@@ -124,7 +126,7 @@ func (c *Cluster) identify(m *Member, req *proto.ConfigureRequest) *proto.Config
 	return req
 }
 
-// Connect makes each process join its links.
+// Connect makes each process open its links.
 func Connect[M member](ctx context.Context, c *Cluster, members []M, request func(M) *proto.ConnectRequest, done func(M,
 	*proto.ConnectReply)) error {
 	return Each(ctx, c, members, Wait{2 * c.timeout, "its links"}, func(ctx context.Context, m M) error {
@@ -136,7 +138,7 @@ func Connect[M member](ctx context.Context, c *Cluster, members []M, request fun
 	})
 }
 
-// Reset brings each process to its initial state, from which a pass starts.
+// Reset returns each process to its initial state, so that a pass can start.
 func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.Pass) error {
 	return Each(ctx, c, members, Wait{c.timeout, "its reset"}, func(ctx context.Context, m M) error {
 		_, err := m.base().Reset(ctx, &proto.ResetRequest{Pass: convert.PassToProto(pass)})
@@ -144,11 +146,11 @@ func Reset[M member](ctx context.Context, c *Cluster, members []M, pass record.P
 	})
 }
 
-// closeSlack is how much later than its parts' limit a process may answer.
+// closeSlack is how much longer than the limit of its parts a process may take to answer.
 const closeSlack = time.Second
 
-// closeParts makes the process close its parts, which together may take limit, until ctx ends. It notes what they
-// leave running.
+// closeParts makes the process close its parts. All parts together may take limit; closeParts stops waiting when ctx
+// ends. closeParts records in m.left what the parts left running.
 func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit+closeSlack)
 	defer cancel()
@@ -160,7 +162,7 @@ func (m *Member) closeParts(ctx context.Context, limit time.Duration) error {
 	case ctx.Err() != nil:
 		return &comm.WaitError{Waiter: "the core", For: []string{m.Name}, What: "the end of its parts",
 			Seconds: limit.Seconds()}
-	// The process died in its parts, which is reported soon, or it is lost.
+	// Either the process died while it closed its parts, and Exited closes soon, or the process is lost.
 	case status.Code(err) == codes.Unavailable, status.Code(err) == codes.Canceled:
 		select {
 		case <-m.Exited():

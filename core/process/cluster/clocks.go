@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/host/clocks"
 )
 
-// clocksOf returns the clocks of the members' hosts except the core's, each once, with the names of those hosts.
+// clocksOf returns the clock of each host except the core's, without duplicates, and the names of these hosts.
 func (c *Cluster) clocksOf() (list []*clocks.Clock, hosts []string) {
 	for _, m := range c.members {
 		if s := m.Site(); s.Clock != nil && !slices.Contains(list, s.Clock) {
@@ -18,7 +18,7 @@ func (c *Cluster) clocksOf() (list []*clocks.Clock, hosts []string) {
 	return list, hosts
 }
 
-// readClocks reads all clocks at once.
+// readClocks reads all hosts' clocks in parallel.
 func (c *Cluster) readClocks(ctx context.Context) error {
 	list, hosts := c.clocksOf()
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -42,7 +42,7 @@ func (c *Cluster) readClocks(ctx context.Context) error {
 	return first
 }
 
-// watchClocks reads the clocks of all hosts from now on, to learn their drift.
+// watchClocks starts to read the clocks of all hosts periodically, to estimate their drift.
 func (c *Cluster) watchClocks(ctx context.Context) error {
 	if err := c.readClocks(ctx); err != nil {
 		return err
@@ -52,8 +52,8 @@ func (c *Cluster) watchClocks(ctx context.Context) error {
 	return nil
 }
 
-// settleClocks freezes the estimates of the clocks once all stamps of the run are made. After a failure, hosts may
-// be gone and the last estimates are good enough.
+// settleClocks freezes the estimates of the clocks after the run's last timestamp. After a failure, hosts may be
+// unreachable, so settleClocks keeps the last estimates, which are good enough.
 func (c *Cluster) settleClocks(ctx context.Context, failed bool) error {
 	if c.unwatch == nil {
 		return nil

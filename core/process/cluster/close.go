@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Limits for closing the parts of a process after a failure that the user waits to see. A process without a sign of
-// life gets less time, because it may be stopped.
+// These limits apply after a failure, when the user is waiting to see the error. A process without heartbeats gets less
+// time to close its parts, because it may be stopped.
 const (
 	failedClose  = 2 * time.Second
 	stoppedClose = time.Second
 )
 
-// mostFailures limits the processes that are named because their parts were not closed.
+// mostFailures limits how many processes an error names because they failed to close their parts.
 const mostFailures = 3
 
-// closeParts makes all processes close their parts at once, and waits for them. err is the failure of the run, or
-// nil; closeParts adds new failures to it and returns the names of the failed processes.
+// closeParts makes all processes close their parts in parallel, and waits until they have. err is the failure of the
+// run, or nil. closeParts returns err with its own failures added, and the names of the processes that failed.
 func (c *Cluster) closeParts(err error) (failed []string, _ error) {
 	failures := make([]error, len(c.members))
 	var closing sync.WaitGroup
@@ -54,7 +54,7 @@ func (c *Cluster) closeParts(err error) (failed []string, _ error) {
 	}
 }
 
-// joined puts failures into one sentence.
+// joined combines failures into one sentence.
 func joined(failures []error) error {
 	var told []string
 	for _, err := range failures[:min(mostFailures, len(failures))] {
@@ -75,7 +75,8 @@ func (m *Member) exited() bool {
 	}
 }
 
-// closeAfterFailure closes the parts of a process that may be stopped or lost, which is then no new failure.
+// closeAfterFailure closes the parts of a process after the run has failed. The process may be stopped or lost. A
+// failure of such a process does not count as a new failure.
 func (c *Cluster) closeAfterFailure(m *Member) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -86,7 +87,7 @@ func (c *Cluster) closeAfterFailure(m *Member) error {
 	})
 	defer look.Stop()
 	err := m.closeParts(ctx, min(c.timeout, failedClose))
-	m.left = "" // an unfinished pass may leave anything running
+	m.left = "" // an interrupted pass may leave anything running
 	if ctx.Err() != nil || errors.As(err, new(*LostError)) {
 		return nil
 	}

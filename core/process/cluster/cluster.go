@@ -14,39 +14,39 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 )
 
-// Options of a run do not change what it measures.
+// Options configures a run without changing what the run measures.
 type Options struct {
 	// Output says where the output of the processes goes.
 	Output launch.Output
-	// Ending, if set, is called when a failed run begins to collect and clean up, and done at the end of that. The
-	// time in between is bounded by deadlines.
+	// Ending, if set, is called when a failed run starts to salvage data and clean up. The run calls done when it has
+	// finished. Deadlines limit the time between both calls.
 	Ending func() (done func())
-	// Closed, if set, gets the numbers of the processes of a successful run, after all parts are closed and before
-	// the processes end. Its error becomes the error of the run.
+	// Closed, if set, is called after a successful run, once all parts are closed and before the processes end. The
+	// argument of Closed holds the process IDs. If Closed returns an error, the run fails with it.
 	Closed func(processes []int) error
-	// Hosts are the hosts that may run processes, the core's first unless it is Apart from them; empty for the
-	// core's host alone.
+	// Hosts are the hosts that may run processes. The core's host comes first, unless Apart is set, which means that
+	// the core's host runs no processes. Empty means the core's host alone.
 	Hosts []placement.Host
 	Apart bool
-	// Layout says where each process runs. The code that plans a run sets it; without it, processes run on the
-	// core's host without pinning.
+	// Layout says where each process runs. The code that plans a run sets Layout. If Layout is nil, all processes run
+	// on the core's host without pinning.
 	Layout *placement.Layout
-	// Open creates the Starter of the run's processes for the layout. Without it they run on the core's host.
+	// Open creates the Starter for the layout. If Open is nil, all processes run on the core's host.
 	Open func(layout *placement.Layout, timeout time.Duration, output launch.Output) (Starter, error)
-	// Kept means that the result will be stored, so it also gets facts about the machine that take a while to
-	// measure after the run.
+	// Kept means that the result will be stored. The result then also contains facts about the machine that take a
+	// while to measure after the run.
 	Kept bool
 }
 
 // Cluster is the set of processes of one run.
 type Cluster struct {
-	timeout time.Duration // of every wait
+	timeout time.Duration // limit of every wait
 	options Options
-	secret  []byte // proves that a peer belongs to the run
+	secret  []byte // proves that a peer belongs to this run
 	members []*Member
 	starter Starter
 	monitor *monitor.Monitor
-	unwatch func() // ends the reading of clocks; nil before it begins
+	unwatch func() // stops the periodic reading of clocks; nil before watchClocks
 }
 
 // Phase is a step of a run.
@@ -55,19 +55,19 @@ type Phase struct {
 	Do   func(context.Context) error
 }
 
-// Life is the course of a run.
+// Life is the sequence of a run's phases, with callbacks.
 type Life struct {
 	// Phases run one after the other; the first error ends the run.
 	Phases []Phase
-	// Tell is called with the name of each phase as it begins.
+	// Tell is called with the name of each phase when the phase begins.
 	Tell func(phase string)
-	// Salvage, if set, is called after a failure to fetch the data of the remaining processes.
+	// Salvage, if set, is called after a failure, to fetch data from the processes that still run.
 	Salvage func()
-	// Report builds the result after all processes are gone; err says why the run ended early.
+	// Report builds the result after all processes have ended. err is the failure of the run, or nil.
 	Report func(err error)
 }
 
-// New returns a cluster of these processes, none of which runs yet. No wait takes longer than the timeout.
+// New returns a cluster of processes that Run will start. The timeout limits every wait.
 func New[M member](timeout time.Duration, members []M, o Options) *Cluster {
 	c := &Cluster{timeout: timeout, options: o, secret: make([]byte, wire.SecretSize)}
 	for _, m := range members {
@@ -76,8 +76,9 @@ func New[M member](timeout time.Duration, members []M, o Options) *Cluster {
 	return c
 }
 
-// Run carries out a life. It returns the failure that explains all others. If no process could be started, it does
-// not call Report. When it returns, all processes are gone and nothing of the cluster is left.
+// Run carries out a life. If several failures occur, Run returns the one that caused the others. Run does not call
+// Report if it could not start any process. When Run returns, all processes have ended and all resources of the cluster
+// are released.
 func (c *Cluster) Run(ctx context.Context, life Life) error {
 	if _, err := rand.Read(c.secret); err != nil {
 		return fmt.Errorf("no random secret for the run: %w", err)
@@ -114,7 +115,7 @@ func (c *Cluster) Run(ctx context.Context, life Life) error {
 	return err
 }
 
-// numbers returns the process numbers.
+// numbers returns the process IDs of all members.
 func (c *Cluster) numbers() (list []int) {
 	for _, m := range c.members {
 		list = append(list, m.PID())
@@ -148,10 +149,10 @@ func (c *Cluster) phases(ctx context.Context, life Life) error {
 	return nil
 }
 
-// Alive reports whether a process recently gave a sign of life.
+// Alive reports whether a process has sent a heartbeat recently.
 func (c *Cluster) Alive(m *Member) bool { return c.monitor.Alive(m.Name) }
 
-// Here returns the processes of the run that are now on the core's host, including the core and its supervisor.
+// Here lists the run's processes that run on the core's host now. The list includes the core and its supervisor.
 func (c *Cluster) Here() []noise.Process {
 	processes := []noise.Process{{Name: "core", PID: os.Getpid(), Alone: true}}
 	if h, ok := c.starter.(here); ok {

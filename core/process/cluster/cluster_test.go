@@ -25,13 +25,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a process that notes what it is called with.
+// fake is a process that records the calls it gets.
 type fake struct {
 	Process
 	site       Site
 	configured *proto.ConfigureRequest
 	reset      error
-	close      error // of the parts
+	close      error // result of closing the parts
 }
 
 func (f *fake) Site() Site              { return f.site }
@@ -56,13 +56,13 @@ func (f *fake) Close(context.Context, *proto.CloseRequest, ...grpc.CallOption) (
 	return nil, f.close
 }
 
-// fakes starts a fake of each name.
+// fakes is a Starter that starts a fake for each name.
 type fakes struct {
 	mu     sync.Mutex
 	made   map[string]*fake
 	sites  map[string]Site
-	closed []bool // gently
-	fail   error  // of every start
+	closed []bool // argument gently of each call of Close
+	fail   error  // error of every start
 }
 
 func (s *fakes) Site(name string) Site { return s.sites[name] }
@@ -80,7 +80,7 @@ func (s *fakes) Close(gently bool) error {
 	return nil
 }
 
-// clusterOf is a cluster of fakes of these names, in their sites.
+// clusterOf returns a cluster of fakes with the given names and sites.
 func clusterOf(o Options, sites map[string]Site, names ...string) (*Cluster, *fakes, []*Member) {
 	s := &fakes{made: map[string]*fake{}, sites: sites}
 	var members []*Member
@@ -91,7 +91,7 @@ func clusterOf(o Options, sites map[string]Site, names ...string) (*Cluster, *fa
 	return New(time.Minute, members, o), s, members
 }
 
-// Each process learns its name, its place and its run, and gets only the requested part.
+// Configure sends each process its name, its place, the facts of its run and the requested part, but no other part.
 func TestConfigure(t *testing.T) {
 	sites := map[string]Site{"trainer0": {Directory: "/a"}, "trainer1": {Directory: "/b", Listen: "::1"}}
 	c, s, members := clusterOf(Options{}, sites, "trainer0", "trainer1")
@@ -130,7 +130,7 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// Where two processes meet follows from the fabric and their hosts.
+// The fabric and the two processes' hosts determine at which address the processes meet.
 func TestPeers(t *testing.T) {
 	member := func(name, host string) *Member {
 		m := at(name, Site{Host: host})
@@ -141,7 +141,7 @@ func TestPeers(t *testing.T) {
 	for _, want := range []struct {
 		fabric, beside, elsewhere string
 	}{
-		{"shm", "tcp:a", "tcp:a"}, // whose address for links is that of its Unix socket
+		{"shm", "tcp:a", "tcp:a"}, // with shm, the link address is the Unix socket
 		{"tcp", "tcp:a", "tcp:a"},
 		{"shm+tcp", "unix:a", "tcp:a"},
 	} {
@@ -161,8 +161,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// After a failure what is left is salvaged while there are processes, and the result is
-// put together when there are none.
+// After a failure, Salvage runs while there are still processes. Report runs after all processes have ended.
 func TestLifeAfterAFailure(t *testing.T) {
 	var order []string
 	note := func(what string) { order = append(order, what) }
@@ -198,7 +197,7 @@ func TestLifeAfterAFailure(t *testing.T) {
 	}
 }
 
-// A failure reported in the last moment of a run still fails the run.
+// A failure that is reported at the very end of a run still fails the run.
 func TestFailureThatIsToldLate(t *testing.T) {
 	c, s, _ := clusterOf(Options{}, nil, "trainer0")
 	salvaged := false
@@ -230,10 +229,10 @@ func TestNothingStarts(t *testing.T) {
 	}
 }
 
-// at is a member in a site.
+// at returns a member at a site.
 func at(name string, s Site) *Member { return &Member{Name: name, Process: &fake{site: s}} }
 
-// fabricOf is the fabric of a name.
+// fabricOf opens the fabric with the given name.
 func fabricOf(t *testing.T, name string) *fabric.Fabric {
 	t.Helper()
 	f, err := fabric.Open(name)
@@ -286,7 +285,7 @@ func TestAtCore(t *testing.T) {
 	}
 }
 
-// Processes of one host share its cores; processes of other hosts do not.
+// Processes on the same host share that host's cores. Processes on different hosts do not.
 func TestShare(t *testing.T) {
 	a, b, c := at("a", Site{Host: "node7", Cores: 12}), at("b", Site{Host: "node7", Cores: 12}), at("c",
 		Site{Host: CoreHost, Cores: 3})
@@ -309,8 +308,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// The clocks of hosts are read before anything starts and once more at the end, each once, and what is known of
-// them then holds. One that cannot be read ends the run, with the host.
+// Each host's clock is read once before processes start and once more at the end. Afterwards the estimate no longer
+// changes. If a clock cannot be read, the run ends with an error that names the host.
 func TestClocksOfHosts(t *testing.T) {
 	asked := map[string]int{}
 	var mu sync.Mutex

@@ -1,6 +1,7 @@
-// Package cluster runs the processes of every measurement: it starts them where they belong, configures, connects,
-// calls, watches and ends them. What the processes are and measure is up to its callers, core/measure/run and
-// core/measure/micro.
+// Package cluster runs the processes of every measurement. The package starts, configures, connects, calls, watches and
+// ends them. The callers, core/measure/run and core/measure/micro, decide which processes there are and what they
+// measure.
 //
-// Two processes may run on different hosts, with different clocks and file systems. Their Site tells.
+// Two processes may run on different hosts, with different clocks and file systems. The Site of a process says where it
+// runs.
 package cluster

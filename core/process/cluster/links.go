@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 )
 
-// CheckLinks returns an error if a fabric cannot join processes from where they run. origin says what chose the
-// fabric. Processes that share memory need one clock, because the slots have stamps.
+// CheckLinks returns an error if a fabric cannot connect the processes across their hosts. origin names the setting
+// that selected the fabric. Processes that share memory need a common clock, because the slots hold timestamps.
 func CheckLinks[M member](fabric *fabric.Fabric, origin string, members []M) error {
 	what, first := "what "+fabric.Name+" joins", map[string]M{}
 	for _, m := range members {
@@ -29,7 +29,8 @@ func CheckLinks[M member](fabric *fabric.Fabric, origin string, members []M) err
 	return nil
 }
 
-// CheckReach returns an error if a fabric, chosen by origin, does not reach from one process to another.
+// CheckReach returns an error if a fabric cannot connect two processes. origin names the setting that selected the
+// fabric.
 func CheckReach[M member](fabric *fabric.Fabric, origin string, x, y M) error {
 	if SameHost(x, y) || !fabric.OnOneHost() {
 		return nil
@@ -38,10 +39,10 @@ func CheckReach[M member](fabric *fabric.Fabric, origin string, x, y M) error {
 		fabric.Name, origin)
 }
 
-// Joined collects the links of a fabric by transport.
+// Joined collects the links of a fabric, grouped by transport.
 type Joined struct {
 	fabric *fabric.Fabric
-	kinds  [2]result.Links // within hosts and between them
+	kinds  [2]result.Links // index 0: links within hosts; index 1: links between hosts
 }
 
 // NewJoined returns a Joined without links.
@@ -49,7 +50,7 @@ func NewJoined(f *fabric.Fabric) *Joined {
 	return &Joined{fabric: f, kinds: [2]result.Links{{Transport: f.Link(true).Name}, {Transport: f.Link(false).Name}}}
 }
 
-// Add adds the link of two processes, once.
+// Add adds the link between two processes, unless it was added before.
 func (j *Joined) Add(a, b member) {
 	kind, pair := &j.kinds[1], [2]string{a.base().Name, b.base().Name}
 	if SameHost(a, b) {
@@ -60,7 +61,7 @@ func (j *Joined) Add(a, b member) {
 	}
 }
 
-// AddGroup adds the links of the members of a group.
+// AddGroup adds the links between the members of a group.
 func AddGroup[M member](j *Joined, members []M) {
 	hosts := Hosts(members)
 	for i, m := range members {
@@ -72,7 +73,7 @@ func AddGroup[M member](j *Joined, members []M) {
 	}
 }
 
-// List returns the links for a result; nil if all use the same transport.
+// List returns the links for a result, or nil if all links use the same transport.
 func (j *Joined) List() []result.Links {
 	if j.fabric.Within == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// lost is a process whose host is lost while its parts are to close.
+// lost is a process whose host is lost while the process closes its parts.
 type lost struct {
 	fake
 	gone chan struct{}
@@ -28,7 +28,7 @@ func (l *lost) Close(context.Context, *proto.CloseRequest, ...grpc.CallOption) (
 	return nil, status.Error(codes.Canceled, "grpc: the client connection is closing")
 }
 
-// A process that is lost while its parts close is reported, unless the run has already failed.
+// If a process is lost while its parts close, the run reports this, unless the run has already failed.
 func TestLostWhileClosing(t *testing.T) {
 	for i, c := range []struct {
 		failure error

@@ -8,19 +8,19 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// LinkMeasurer is a Starter of several hosts that can measure the links between them.
+// LinkMeasurer is a Starter for several hosts that can measure the links between these hosts.
 type LinkMeasurer interface {
-	// MeasureLinks measures the link between each pair of hosts, each for the given time, while their processes are
-	// idle. Pairs without a common host may be measured at once, in the order of Rounds.
+	// MeasureLinks measures the link between each pair of hosts for the time during. The processes on the hosts are
+	// idle. Pairs without a common host may be measured in parallel, in the order of Rounds.
 	MeasureLinks(ctx context.Context, during time.Duration) ([]result.HostLink, error)
 }
 
-// linkTime is how long each link is measured: long enough for a sender to reach the full rate with a round trip of
-// a few ms.
+// linkTime is how long each link is measured. With a round trip of a few ms, a sender reaches the full rate within this
+// time.
 const linkTime = 600 * time.Millisecond
 
-// MeasureLinks measures the links between the hosts of the run while all processes are idle; on one host there are
-// none. A failure is only a warning.
+// MeasureLinks measures the links between the run's hosts while all processes are idle. With one host, MeasureLinks
+// does nothing. A failure becomes only a warning.
 func (c *Cluster) MeasureLinks(ctx context.Context) (links []result.HostLink, warning string) {
 	m, ok := c.starter.(LinkMeasurer)
 	if !ok {
@@ -33,8 +33,9 @@ func (c *Cluster) MeasureLinks(ctx context.Context) (links []result.HostLink, wa
 	return links, warning
 }
 
-// Rounds divides all pairs of hosts into rounds in which no host has two pairs: n-1 rounds, or n if n is odd. It is
-// the circle method of tournaments: the last host stays, and all others move by one each round.
+// Rounds divides all pairs of hosts into rounds, so that each host is in at most one pair of a round. There are n-1
+// rounds, or n if n is odd. The algorithm is the circle method of tournaments: the last host keeps its seat, and all
+// others move by one seat after each round.
 func Rounds(hosts int) (rounds [][][2]int) {
 	seats := hosts + hosts%2 // with an odd number, one host pauses each round
 	for round := range seats - 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/limits"
 )
 
-// Each pair of hosts has its turn once, and no host is in two pairs of a round.
+// Rounds contains each pair of hosts once, and no host is in two pairs of a round.
 func TestRounds(t *testing.T) {
 	for hosts := range 20 {
 		seen := map[[2]int]bool{}
@@ -30,7 +30,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// linked is a starter of two hosts.
+// linked is a fake Starter of two hosts that can measure links.
 type linked struct {
 	*fakes
 	err error

@@ -7,32 +7,32 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 )
 
-// Member is a process of the cluster. Callers embed a pointer to it in their own types.
+// Member is a process of the cluster. Callers embed a *Member in their own types.
 type Member struct {
-	Name   string // trainer0, data, trainer0.hook
+	Name   string // such as trainer0, data or trainer0.hook
 	Plugin registry.Plugin
-	// Part is the kind and key of its first part, for messages.
+	// Part is the kind and key of the process's first part, for messages.
 	Part string
-	// Protocol means that the part is called by the frames of docs/protocol.md.
+	// Protocol means that peers call the part with the frames of docs/protocol.md.
 	Protocol bool
-	// Host is the psbench process for which this process runs a part of another plugin; "" for all others. The
-	// host's messages may be about the part.
+	// Host is set if this process runs a part of another plugin for a psbench process. Host is then the name of that
+	// psbench process, whose messages may be about the part.
 	Host string
-	// Input means that it reads the core's standard input, available on the core's host.
+	// Input means that the process reads the core's standard input. Only processes on the core's host can.
 	Input bool
-	// Env returns variables in addition to the core's environment. It is called after the sites of all processes
-	// are known.
+	// Env returns environment variables to add to the core's environment. Env is called after the sites of all
+	// processes are known.
 	Env func() []string
-	// Follower, if set, gets the progress of the process.
+	// Follower, if set, receives the progress of the process.
 	Follower *monitor.Follower
 
-	// Process is set once it runs; before that, site says where it will run.
+	// Process is nil until the process runs. Until then, site says where it will run.
 	Process
 	site Site
-	// Address is its Unix socket, for processes of its host; LinkAddress is for links of the measured transport.
-	// Both are known once it is configured.
+	// Address is the process's Unix socket, for peers on the same host. LinkAddress is its address for links of the
+	// measured transport. Both addresses are set once the process is configured.
 	Address, LinkAddress string
-	left                 string // what its parts left running, in words
+	left                 string // text that says what the parts left running
 }
 
 // member is a *Member or a type that embeds one.
@@ -48,13 +48,13 @@ func (m *Member) Site() Site {
 	return m.site
 }
 
-// Peer returns the process for peers that use its Unix socket.
+// Peer returns the address of the process for peers that use its Unix socket.
 func (m *Member) Peer() process.Peer {
 	return process.Peer{Name: m.Name, Address: m.Address, Protocol: m.Protocol}
 }
 
-// LinkPeer returns the process for a peer that it has a measured link with. If the fabric has links of its own
-// within a host and both share a host, they meet at Unix sockets.
+// LinkPeer returns the address of the process for the peer at the other end of a measured link. If both processes are
+// on one host and the fabric has a separate transport within hosts, the address is the Unix socket.
 func (m *Member) LinkPeer(f *fabric.Fabric, to member) process.Peer {
 	if f.Within != nil && SameHost(m, to) {
 		return process.Peer{Name: m.Name, Address: m.Address}
@@ -62,8 +62,8 @@ func (m *Member) LinkPeer(f *fabric.Fabric, to member) process.Peer {
 	return process.Peer{Name: m.Name, Address: m.LinkAddress}
 }
 
-// NearPeer returns the process for a peer to which it passes data that is not measured: at a Unix socket on the
-// same host, otherwise at the address for links.
+// NearPeer returns the address of the process for a peer that sends data that is not measured. On the same host this is
+// the Unix socket, otherwise the address for links.
 func (m *Member) NearPeer(to member) process.Peer {
 	if SameHost(m, to) {
 		return m.Peer()
@@ -71,7 +71,7 @@ func (m *Member) NearPeer(to member) process.Peer {
 	return process.Peer{Name: m.Name, Address: m.LinkAddress, Protocol: m.Protocol}
 }
 
-// Names returns the names of processes in order.
+// Names returns the names of the members in order.
 func Names[M member](members []M) []string {
 	names := make([]string, len(members))
 	for i, m := range members {

@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Plugins describes the programs of processes before any of them starts: a program without a checksum in the
-// registry may change during the run.
+// Plugins describes the programs of all processes. Call it before any process starts, because a program without a
+// checksum in the registry may change during the run.
 func Plugins[M member](members []M) (noted []result.Plugin) {
 	for _, m := range members {
 		plugin := m.base().Plugin
@@ -29,8 +29,8 @@ func Plugins[M member](members []M) (noted []result.Plugin) {
 	return noted
 }
 
-// sums returns the checksums of a command's program and of its other files; none for a command that cannot run,
-// since its start will report that.
+// sums returns the checksums of a command's program and of its other files. sums returns none if the command cannot
+// run, because the start of the command will report the error.
 func sums(command []string) (program string, beside map[string]string) {
 	files, err := executable.Files(command)
 	if err != nil {
@@ -45,8 +45,9 @@ func sums(command []string) (program string, beside map[string]string) {
 	return files[0].SHA256, beside
 }
 
-// CompletePlugins adds what is known after the processes ran. own adds the checksum of psbench's own executable,
-// which cannot change while it runs, so it is computed when nothing is measured.
+// CompletePlugins adds the facts that are known only after the processes have run. If own is set, CompletePlugins also
+// adds the checksum of psbench's own executable. That file cannot change while it runs, so its checksum is computed
+// after the measurement.
 func CompletePlugins[M member](noted []result.Plugin, members []M, own bool) {
 	for i := range noted {
 		p := &noted[i]

@@ -16,26 +16,27 @@ const CoreHost = "the core's host"
 
 // Site is where a process runs.
 type Site struct {
-	// Host names the machine. Processes of one host share its memory and its file system.
+	// Host is the name of the machine. Processes on the same host share memory and a file system.
 	Host string
-	// Directory is the folder of the process's Unix sockets, of mode 0700; it is removed when the run ends.
-	// Processes of one host may have different ones.
+	// Directory is the folder of the process's Unix sockets, with mode 0700. The folder is removed when the run ends.
+	// Processes on the same host may have different folders.
 	Directory string
-	// Listen is the IP address on which the process accepts links from other hosts; empty for the user's choice.
+	// Listen is the IP address on which the process accepts links from other hosts. If empty, the user's setting
+	// applies.
 	Listen string
-	// Cores is the number of CPUs of the host.
+	// Cores is the number of the host's CPUs.
 	Cores int
-	// CPUs are the CPUs on which the process may run; empty for all.
+	// CPUs are the CPUs on which the process may run. Empty means all CPUs.
 	CPUs machine.CPUs
-	// Clock is the clock of comm.Now in the process; nil for the clock of the core's host. All processes of a host
-	// have the same one. It is known once the process runs, or earlier.
+	// Clock is the clock that comm.Now reads in the process, or nil for the core's host. All processes on a host share
+	// one Clock. Clock is set at the latest when the process runs.
 	Clock *clocks.Clock
 }
 
-// SameHost reports whether two processes share a host.
+// SameHost reports whether two processes run on the same host.
 func SameHost(x, y member) bool { return x.base().Site().Host == y.base().Site().Host }
 
-// Hosts numbers the hosts of the processes in the order in which they appear.
+// Hosts returns a host number for each process. Hosts are numbered in the order of their first process.
 func Hosts[M member](members []M) []int {
 	numbers, hosts := map[string]int{}, make([]int, len(members))
 	for i, m := range members {
@@ -48,7 +49,8 @@ func Hosts[M member](members []M) []int {
 	return hosts
 }
 
-// RequireHost returns an error if two processes that share memory, or a Unix socket, run on different hosts.
+// RequireHost returns an error if two processes run on different hosts. Use it for processes that share memory or a
+// Unix socket.
 func RequireHost[M member](what string, x, y M) error {
 	if SameHost(x, y) {
 		return nil
@@ -56,13 +58,14 @@ func RequireHost[M member](what string, x, y M) error {
 	return fmt.Errorf("%s, but %s must stay on one host", whereabouts(x, y), what)
 }
 
-// whereabouts says where two processes run.
+// whereabouts returns a phrase that says where two processes run.
 func whereabouts[M member](x, y M) string {
 	a, b := x.base(), y.base()
 	return fmt.Sprintf("%s runs on %s and %s on %s", a.Name, a.Site().Host, b.Name, b.Site().Host)
 }
 
-// RequireClock returns an error if two processes that compare each other's stamps have different clocks.
+// RequireClock returns an error if two processes have different clocks. Use it for processes that compare each other's
+// timestamps.
 func RequireClock[M member](what string, x, y M) error {
 	a, b := x.base(), y.base()
 	mine, other := a.Site().Clock, b.Site().Clock
@@ -74,8 +77,8 @@ func RequireClock[M member](what string, x, y M) error {
 	return fmt.Errorf("the clock of %s is %v ahead of the clock of %s, but %s needs one clock", b.Name, apart, a.Name, what)
 }
 
-// AtCore returns the processes on the core's host, which together use that host's memory. Only the processes of
-// another host can tell how much memory that host has left.
+// AtCore returns the processes that run on the core's host and therefore share its memory. For another host, only the
+// processes there can find out how much memory is left.
 func AtCore[M member](all []M) []M {
 	var here []M
 	for _, m := range all {
@@ -86,8 +89,8 @@ func AtCore[M member](all []M) []M {
 	return here
 }
 
-// Share returns how many CPUs a process gets, of its host or of those to which it is pinned, if the processes of
-// among that run there share them evenly; at least 1.
+// Share returns the number of CPUs that a process gets, at least 1. Share divides the CPUs of the host, or those to
+// which the process is pinned, evenly. The members of among with the same host and the same pinning share these CPUs.
 func Share[M member](of M, among []M) int {
 	site, there := of.base().Site(), 0
 	for _, m := range among {
@@ -102,8 +105,9 @@ func Share[M member](of M, among []M) int {
 	return max(1, cpus/max(1, there))
 }
 
-// CheckListen returns an error if processes would listen on an address that this host does not have, or a warning
-// if all of their sites have other addresses. name is how the user gave the address, as in --listen.
+// CheckListen returns an error if processes would listen on an address that this host does not have. CheckListen
+// returns a warning if all sites have their own addresses, so that address has no effect. name is the option, such as
+// --listen.
 func CheckListen[M member](name, address string, members []M) (warning string, err error) {
 	if !slices.ContainsFunc(members, func(m M) bool { return m.base().Site().Listen == "" }) {
 		return name +

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An address must be one of this host, unless every site has another.
+// The address must belong to this host, unless every site has its own address.
 func TestCheckListen(t *testing.T) {
 	here, sited := at("trainer0", Site{Host: CoreHost}), at("server1", Site{Host: "node7", Listen: "10.0.0.7"})
 	const elsewhere = "listen in c.json has no effect: each host of the run listens on an address of its own, which --interface can choose"

@@ -10,20 +10,20 @@ import (
 	"github.com/psbench/psbench/core/process/launch/limit"
 )
 
-// Starter starts and ends the processes of one run. core/process/launch does so on the core's host; other
-// implementations start processes elsewhere.
+// Starter starts and ends the processes of a run. The implementation Here uses core/process/launch on the core's host.
+// Other implementations start processes on other hosts.
 type Starter interface {
 	// Site returns where the named process will run.
 	Site(name string) Site
-	// Start starts a process and waits until it can be called. If ctx ends first, it kills the process. Calls may
-	// run in parallel.
+	// Start starts a process and waits until the core can call it. If ctx ends first, Start kills the process. Several
+	// calls of Start may run in parallel.
 	Start(ctx context.Context, spec launch.Spec) (Process, error)
-	// Close ends every process, waits for all and leaves nothing behind. With gently, it asks each process to end
-	// before killing it.
+	// Close ends all processes, waits until they have ended, and removes what they left behind. If gently is set, Close
+	// asks each process to end before killing it.
 	Close(gently bool) error
 }
 
-// Here returns the Starter of the core's host. layout may be nil.
+// Here returns the Starter for the core's host. layout may be nil.
 func Here(processes int, layout *placement.Layout, timeout time.Duration, output launch.Output) (Starter, error) {
 	if err := limit.Check(processes); err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func Here(processes int, layout *placement.Layout, timeout time.Duration, output
 	return here{l, layout}, nil
 }
 
-// here adapts launch to Starter.
+// here makes a launch.Launcher a Starter.
 type here struct {
 	launcher *launch.Launcher
 	layout   *placement.Layout
@@ -60,7 +60,7 @@ func (h here) Start(ctx context.Context, spec launch.Spec) (Process, error) {
 // Close implements Starter.
 func (h here) Close(gently bool) error { return h.launcher.Close(gently) }
 
-// hereProcess is a process of launch with its site.
+// hereProcess is a launch.Process with its site.
 type hereProcess struct {
 	*launch.Process
 	site Site

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// mostSuspects limits the processes that are introduced.
+// mostSuspects limits how many processes an error describes.
 const mostSuspects = 3
 
-// introduce adds to err, which ended a run, what the processes of names are and what they said last, if a user's
-// plugin runs them. psbench's own processes are known by their names. The death of a process already includes its
-// last words.
+// introduce extends err, the failure of a run. For each process in names that runs a user's plugin, it adds the plugin
+// and the process's last output. introduce skips psbench's own processes, because their names say enough. The error of
+// a process that died already contains the last output.
 func (c *Cluster) introduce(err error, names []string) error {
 	named := func(name string) bool { return slices.Contains(names, name) || err != nil && speaks(name, err.Error()) }
 	var told []string
@@ -32,8 +32,8 @@ func (c *Cluster) introduce(err error, names []string) error {
 	return fmt.Errorf("%w; %s", err, strings.Join(told, "; "))
 }
 
-// said returns what the process said last, to be added to a sentence. If the sentence already has the exception, it
-// returns where in the plugin the exception was raised.
+// said returns the last output of the process as the end of a sentence. If the sentence already contains the exception,
+// said returns only where in the plugin the exception was raised.
 func (m *Member) said(sentence string) string {
 	what, where := m.Raised()
 	switch said := m.LastWords(); {
@@ -47,13 +47,13 @@ func (m *Member) said(sentence string) string {
 	return ""
 }
 
-// introduction says what the process is.
+// introduction says which part of which plugin the process runs.
 func (m *Member) introduction() string {
 	return fmt.Sprintf("%s is %s of plugin %s", m.Name, m.Part, m.Plugin.Name)
 }
 
-// Warnings returns, after Run, warnings about hosts without processes and about what parts left running after they
-// were closed; one sentence for all processes of the same part.
+// Warnings returns the run's warnings; call it after Run. Warnings warns about hosts without processes, and about what
+// parts left running after they were closed. Processes with the same part share one sentence.
 func (c *Cluster) Warnings() (warnings []string) {
 	if c.options.Apart {
 		warnings = append(warnings,
@@ -74,8 +74,8 @@ func (c *Cluster) Warnings() (warnings []string) {
 	return warnings
 }
 
-// speaks reports whether a part of text is the message of the named process, or of a companion in its trainer's
-// words. A name inside a sentence does not count.
+// speaks reports whether text contains a message that begins with the name of the process. The message of a companion
+// may be inside its trainer's message. A name in the middle of a sentence does not count.
 func speaks(name, text string) bool {
 	for {
 		before, after, found := strings.Cut(text, name+": ")

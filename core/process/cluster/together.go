@@ -10,15 +10,15 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 )
 
-// ErrAggregateOnOneHost refuses aggregation without effect.
+// ErrAggregateOnOneHost means that aggregation has no effect, because all processes run on one host.
 var ErrAggregateOnOneHost = errors.New(
 	"aggregate is host but all processes run on one host, which no push leaves: leave it out, or run on several")
 
-// NothingTogether is the warning that no host has trainers that could push as one.
+// NothingTogether is the warning that aggregation has no effect, because no host has trainers that can push as one.
 const NothingTogether = "aggregate host has no effect: no server has two trainers on a host that is not its own"
 
-// CheckTogether returns an error if all processes run on one host, where none push as one, or if a plugin is too
-// old for joint pushes. members are the pushing trainers and the servers.
+// CheckTogether returns an error if all processes run on one host, where no trainers push as one. CheckTogether also
+// returns an error if a plugin is too old for joint pushes. members are the trainers that push, and the servers.
 func CheckTogether[M member](members []M) error {
 	if hosts := Hosts(members); slices.Max(hosts) == 0 {
 		return ErrAggregateOnOneHost
@@ -32,9 +32,9 @@ func CheckTogether[M member](members []M) error {
 	return nil
 }
 
-// Together groups the trainers of a server into lists that push as one; the first of each list joins the server.
-// With aggregate, each host is a list, except the server's own host, whose pushes stay there. Other trainers are
-// lists of their own. Lists keep the order of their first trainers.
+// Together groups a server's trainers into lists. The trainers of a list push as one, and the first of them connects to
+// the server. With aggregate, the trainers of a host form one list. On the server's own host, and without aggregate,
+// each trainer is its own list. Lists keep the order of their first trainers.
 func Together[M member](server member, trainers []M, aggregate bool) (lists [][]M) {
 	for _, t := range trainers {
 		i := slices.IndexFunc(lists, func(list []M) bool { return SameHost(list[0], t) })
@@ -47,7 +47,7 @@ func Together[M member](server member, trainers []M, aggregate bool) (lists [][]
 	return lists
 }
 
-// TogetherWith returns the group of a trainer that pushes with others; nil if it pushes alone.
+// TogetherWith returns the group with which a trainer pushes, or nil if the trainer pushes alone.
 func TogetherWith[M member](f *fabric.Fabric, lists [][]M, trainer M) *process.Group {
 	for _, list := range lists {
 		place := slices.IndexFunc(list, func(t M) bool { return t.base() == trainer.base() })
@@ -63,7 +63,7 @@ func TogetherWith[M member](f *fabric.Fabric, lists [][]M, trainer M) *process.G
 	return nil
 }
 
-// FirstOf returns the first trainer of each list, which pushes for it.
+// FirstOf returns the first trainer of each list. This trainer pushes for the whole list.
 func FirstOf[M any](lists [][]M) (first []M) {
 	for _, list := range lists {
 		first = append(first, list[0])
@@ -71,7 +71,7 @@ func FirstOf[M any](lists [][]M) (first []M) {
 	return first
 }
 
-// AddTogether adds the links of a server and of trainers that push to it in lists.
+// AddTogether adds the links between a server and its lists of trainers, and the links within each list.
 func AddTogether[M member](j *Joined, server member, lists [][]M) {
 	for _, list := range lists {
 		j.Add(list[0], server)

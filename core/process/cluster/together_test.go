@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// Trainers of a host push as one, except on their server's host; links and the trainers' groups match.
+// Trainers on a host push as one, except on their server's host. The links match the trainers' groups.
 func TestTogether(t *testing.T) {
 	server := at("server9", Site{Host: "node0"})
 	for _, c := range []struct {
-		on        string // the host of each trainer, a digit
+		on        string // one digit per trainer: its host
 		aggregate bool
 		want      string
 		links     string
@@ -68,7 +68,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// On one host nothing leaves it, and an older plugin cannot do it.
+// Aggregation is refused on a single host and for plugins that are too old.
 func TestCheckTogether(t *testing.T) {
 	here, there := at("trainer0", Site{Host: CoreHost}), at("server2", Site{Host: "node1"})
 	if err := CheckTogether([]*Member{here, at("server1", Site{Host: CoreHost})}); !errors.Is(err,
@@ -88,7 +88,7 @@ func TestCheckTogether(t *testing.T) {
 	}
 }
 
-// versioned is a process that speaks a version of the contract.
+// versioned is a process with a given version of the contract.
 type versioned struct {
 	fake
 	contract string

@@ -8,7 +8,7 @@ import (
 	"testing/iotest"
 )
 
-// What comes before the handshake, even on its line, is words of the plugin.
+// Output before the handshake counts as ordinary output of the plugin, even on the handshake's line.
 func TestHandshakeAmongWords(t *testing.T) {
 	const hands = "1|2001|unix|/run/plugin.sock|grpc"
 	long := strings.Repeat("x", 3*longestHandshake+5)
@@ -53,7 +53,7 @@ func TestHandshakeAmongWords(t *testing.T) {
 	}
 }
 
-// A plugin that prints without end is given up.
+// The start of a plugin that prints endlessly without a handshake fails.
 func TestFloodWithoutHandshake(t *testing.T) {
 	_, err := launcher(t).Start(t.Context(), Spec{Name: "trainer0", Plugin: program(t, "exec yes $(printf %01000d 0)")})
 	if err == nil || !strings.HasPrefix(err.Error(),

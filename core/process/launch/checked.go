@@ -15,20 +15,21 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// checked is a program with a SHA-256 in the registry. A path may lead elsewhere at any time, so the program is
-// opened once, and the open file is both hashed and run. But the kernel passes only the path of a script to its
-// interpreter, and a file may be written between its hash and its start (no longer while it runs). So everything is
-// hashed again once the process has begun.
+// checked is a plugin's program whose SHA-256 is in the registry. A path may point to another file at any time, so the
+// program is opened once. The opened file is hashed, and the same open file is run. Two gaps remain: the kernel passes
+// a script to its interpreter by path, and a file may be written between its hash and its start. Therefore all files
+// are hashed again after the process has begun. A running program cannot be written.
 type checked struct {
 	plugin registry.Plugin
 	file   *os.File
 	script bool // the program begins with #!
-	// beside are the files that the program reads, or that read the program, with their checksums.
+	// beside lists, with checksums, the other files of the command: files that the program reads, and the program's
+	// interpreter.
 	beside []executable.File
 }
 
-// Unchanged returns an error if the plugin's program would now be refused: it, or a file that it runs, is missing,
-// differs from the registry, or can be changed by other users.
+// Unchanged returns an error if psbench would now refuse the plugin's program. psbench refuses a program if the program
+// or a file that it runs is missing, differs from the registry, or can be changed by other users.
 func Unchanged(plugin registry.Plugin) error {
 	if len(plugin.Command) == 0 {
 		return nil
@@ -40,8 +41,8 @@ func Unchanged(plugin registry.Plugin) error {
 	return err
 }
 
-// checkProgram compares the program of command with the registry's checksum and makes command run the compared
-// file. Without a checksum it returns nil.
+// checkProgram compares the program of command with the registry's checksum, and makes command run the file that was
+// compared. If the registry has no checksum, checkProgram returns nil.
 func checkProgram(command *exec.Cmd, plugin registry.Plugin) (*checked, error) {
 	if plugin.SHA256 == "" {
 		return nil, nil
@@ -75,16 +76,16 @@ func (c *checked) inspect(command *exec.Cmd) error {
 		return err
 	}
 	mark := make([]byte, 2)
-	_, _ = c.file.ReadAt(mark, 0) // the kernel reports what is wrong with a shorter file
+	_, _ = c.file.ReadAt(mark, 0) // for a file that is too short, the kernel reports the error
 	if c.script = string(mark) == "#!"; c.script {
 		return nil
 	}
 	command.ExtraFiles = append(command.ExtraFiles, c.file)
-	command.Path = fmt.Sprintf("/proc/self/fd/%d", 2+len(command.ExtraFiles)) // in the child
+	command.Path = fmt.Sprintf("/proc/self/fd/%d", 2+len(command.ExtraFiles)) // path in the child process
 	return nil
 }
 
-// compareBeside records the checksums of the other files, and compares those that the registry has.
+// compareBeside records the checksums of the other files. compareBeside compares those files that the registry lists.
 func (c *checked) compareBeside(command *exec.Cmd) error {
 	paths, err := c.pathsBeside(command)
 	if err != nil {
@@ -113,9 +114,9 @@ func (c *checked) compareBeside(command *exec.Cmd) error {
 	return nil
 }
 
-// pathsBeside returns the other files that must not change. For the user's registry they are all files of the
-// command: an interpreter that differs because PATH or a link has changed counts as a change. For other registry
-// files they are the listed ones and the first argument that names a file.
+// pathsBeside returns the other files that must not change. A plugin in the user's registry has all files of its
+// command checked. The interpreter of such a plugin counts as changed even if only PATH or a symbolic link has changed.
+// For other registries, only the listed files and the first argument that names a file are checked.
 func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
 	if c.plugin.User {
 		paths, err := executable.Paths(append([]string{command.Path}, command.Args[1:]...))
@@ -131,7 +132,7 @@ func (c *checked) pathsBeside(command *exec.Cmd) ([]string, error) {
 	return paths, nil
 }
 
-// guard refuses a file that other users could change.
+// guard returns an error if other users could change the file at path.
 func (c *checked) guard(path string) error {
 	resolved, err := executable.Resolve(path)
 	if err == nil {
@@ -143,7 +144,7 @@ func (c *checked) guard(path string) error {
 	return nil
 }
 
-// again returns an error if anything has changed since the check.
+// again hashes everything again, and returns an error if a file has changed since the first check.
 func (c *checked) again() error {
 	if c == nil {
 		return nil
@@ -167,7 +168,7 @@ func (c *checked) again() error {
 	return nil
 }
 
-// compare compares the content of file, opened at path, with the registry.
+// compare compares the checksum of an open file with the registry. path is where the file was opened.
 func (c *checked) compare(file *os.File, path string) error {
 	sum, err := executable.Sum(file)
 	if err != nil {
@@ -184,7 +185,7 @@ func (c *checked) changed(path, sum, want string) error {
 		c.plugin.Name, path, want, sum, c.remedy())
 }
 
-// remedy says how to accept a change of a plugin that the user added.
+// remedy returns advice on how to accept the change. The advice is empty unless the user added the plugin.
 func (c *checked) remedy() string {
 	if !c.plugin.User {
 		return ""

@@ -19,7 +19,7 @@ func sumText(t *testing.T, path string) string {
 	return sum
 }
 
-// replaceFile puts a file in the place of another, as a link that flips does.
+// replaceFile atomically puts another file at path, as an update of a symbolic link does.
 func replaceFile(t *testing.T, path, text string) {
 	t.Helper()
 	other := path + ".other"
@@ -31,7 +31,7 @@ func replaceFile(t *testing.T, path, text string) {
 	}
 }
 
-// startChanged starts a plugin whose file at path is replaced after it was checked.
+// startChanged starts a plugin, but replaces the file at path between the check and the start.
 func startChanged(t *testing.T, plugin registry.Plugin, path, text string) (*Process, error) {
 	t.Helper()
 	l := launcher(t)
@@ -44,7 +44,7 @@ func startChanged(t *testing.T, plugin registry.Plugin, path, text string) (*Pro
 	return p, p.connect(t.Context())
 }
 
-// What runs is the file that was hashed, whatever its path leads to by then.
+// psbench runs the file that it has hashed, even if the path points to another file by then.
 func TestWhatIsHashedIsWhatRuns(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -65,7 +65,8 @@ func TestWhatIsHashedIsWhatRuns(t *testing.T) {
 	}
 }
 
-// The interpreter of a script opens it by its path, after it was checked.
+// A script's interpreter opens the script by its path, after the check. If the script changed in between, the start
+// fails.
 func TestAChangedScriptIsRefused(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -22,13 +22,14 @@ import (
 )
 
 // child runs one command for go-plugin. Unlike go-plugin's own runner, it lets the supervisor start the process and
-// report its end. The end of its pipes says nothing, because a grandchild may hold them.
+// report its end. The end of the pipes does not show that the process has ended, because a grandchild may keep them
+// open.
 type child struct {
 	name     string
-	program  string // the path of a plugin's, "" of psbench's own
-	memory   int64  // limit in bytes; 0: none
+	program  string // path of a plugin's program; "" for psbench itself
+	memory   int64  // limit in bytes; 0 means no limit
 	cpus     machine.CPUs
-	input    bool // it has the core's standard input
+	input    bool // gets the core's standard input
 	launcher *Launcher
 	cmd      *exec.Cmd
 
@@ -36,12 +37,12 @@ type child struct {
 	stderr *pipe
 	words  *words
 	exited chan struct{}
-	ended  *end // nil if the supervisor died first; valid once exited is closed
+	ended  *end // set before exited is closed; nil if the supervisor died first
 
 	mu      sync.Mutex
-	line    *net.UnixConn // to the supervisor; closing it kills the process
-	id      int           // of the process, 0 if it never started
-	stopped bool          // it must not be started any more
+	line    *net.UnixConn // connection to the supervisor; closing it kills the process
+	id      int           // process ID; 0 if the process never started
+	stopped bool          // the process must not be started any more
 }
 
 var _ runner.Runner = (*child)(nil)
@@ -81,7 +82,7 @@ func (c *child) Start(context.Context) error {
 	return nil
 }
 
-// order makes the supervisor start the process.
+// order sends the supervisor an order to start the process.
 func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	line, theirs, err := socketPair()
 	if err != nil {
@@ -113,7 +114,7 @@ func (c *child) order(stdout, stderr *os.File) (*gob.Decoder, error) {
 	return nil, errors.Join(err, line.Close())
 }
 
-// fault says why the system cannot run the plugin's file; "" if nothing is wrong with it.
+// fault says why the system cannot run the plugin's file. fault returns "" if it finds no reason.
 func (c *child) fault() string {
 	if c.program == "" {
 		return ""
@@ -121,7 +122,7 @@ func (c *child) fault() string {
 	return executable.Fault(c.program)
 }
 
-// watch waits for the end of the process and then releases the readers of its pipes.
+// watch waits for the end of the process, and then gives readers of its pipes a deadline.
 func (c *child) watch(answers *gob.Decoder) {
 	var e end
 	if answers.Decode(&e) == nil {
@@ -143,8 +144,8 @@ func (c *child) kill() {
 	}
 }
 
-// hangs waits until the process has done nothing for the launcher's timeout, so it is stopped or asleep. A process
-// that computes, or waits for a core of a busy machine, does not hang. It returns false if done is closed first.
+// hangs waits until the process has been idle for the launcher's timeout, so that it must be stopped or asleep. A
+// process that computes or waits for a CPU does not hang. If done is closed first, hangs returns false.
 func (c *child) hangs(done <-chan struct{}) bool {
 	timeout := c.launcher.timeout
 	tick := time.NewTicker(min(timeout/10, time.Second))
@@ -155,15 +156,15 @@ func (c *child) hangs(done <-chan struct{}) bool {
 		case <-done:
 			return false
 		case now := <-tick.C:
-			pid := c.pid() // waits for the supervisor to start it
+			pid := c.pid() // blocks until the supervisor has started the process
 			switch it, there := statOf(pid); {
 			case !there || it.Exiting:
-				last = time.Now() // its end is reported soon
+				last = time.Now() // the supervisor will soon report its end
 			case it.State == "R" || it.CPU > used:
 				used, last = it.CPU, now
 			case now.Sub(last) >= timeout/2:
-				// Finding its group means reading all processes. With many processes starting, doing so at every
-				// tick would cost more than they do.
+				// Finding the members of the group means reading all processes. If many processes are starting, doing
+				// this at every tick would cost more CPU time than the starts.
 				if cpu, running := active(pid); running || cpu != used {
 					used, last = cpu, now
 				}
@@ -175,25 +176,25 @@ func (c *child) hangs(done <-chan struct{}) bool {
 	}
 }
 
-// wait returns once the process is gone, if it ever started.
+// wait waits until the process has ended. wait returns at once if the process never started.
 func (c *child) wait() {
 	if c.pid() != 0 {
 		<-c.exited
 	}
 }
 
-// diedAlone reports, after the end of the process, whether it was not killed by the core.
+// diedAlone reports, after the end of the process, whether the process ended without being killed by the core.
 func (c *child) diedAlone() bool { return c.ended == nil || !c.ended.Killed }
 
-// succeeded reports, after the end of the process, whether it ended on its own without an error.
+// succeeded reports, after the end of the process, whether it exited with status 0 without being killed.
 func (c *child) succeeded() bool { return c.ended != nil && !c.ended.Killed && c.ended.Status == 0 }
 
-// drained waits until words has all output of the process.
+// drained waits until words has received all output of the process.
 func (c *child) drained() {
 	if c.pid() == 0 {
 		return
 	}
-	late := time.After(20 * leftover) // no one reads it
+	late := time.After(20 * leftover) // limit in case no one reads the pipes
 	for _, p := range []*pipe{c.stdout.pipe, c.stderr} {
 		select {
 		case <-p.end:
@@ -218,12 +219,12 @@ func (c *child) Wait(context.Context) error {
 	return nil
 }
 
-// exitGrace is how long a process that closed its output may take to end on its own, unless it has been silent for
-// too long already.
+// exitGrace is how long a process that has closed its output may take to end. A process that has already been silent
+// for too long does not get this time.
 const exitGrace = time.Second
 
-// Kill implements runner.Runner. go-plugin treats the end of the standard output as a failed start and calls Kill.
-// Kill lets a process that is ending finish, because the user needs to know how it ended.
+// Kill implements runner.Runner. go-plugin treats the end of standard output as a failed start and calls Kill. Kill
+// gives a process that is ending some time to finish, because the user needs its exit status.
 func (c *child) Kill(context.Context) error {
 	select {
 	case <-c.stdout.end:
@@ -257,7 +258,8 @@ func (c *child) ID() string {
 	return ""
 }
 
-// PluginToHost implements runner.Runner. It checks the address that the plugin's handshake asks the core to call.
+// PluginToHost implements runner.Runner. PluginToHost checks the address in the plugin's handshake before the core
+// connects to it.
 func (c *child) PluginToHost(network, address string) (string, string, error) {
 	inside, err := filepath.Rel(c.launcher.directory, address)
 	if network != "unix" || err != nil || !filepath.IsLocal(inside) {

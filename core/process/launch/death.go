@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/internal/bytesize"
 )
 
-// status says how the process ended, and during which phase.
+// status returns a phrase that says how the process ended, and in which phase of the run.
 func (c *child) status(phase string) string {
 	if c.ended == nil {
 		return fmt.Sprintf("ended during %s with its supervisor (process %d)", phase, c.launcher.supervisor.Process.Pid)
@@ -29,9 +29,9 @@ func (c *child) status(phase string) string {
 	}
 }
 
-// exceeded reports whether the ended process wanted more memory than its limit. For a cgroup the kernel counts
-// that. Under RLIMIT_DATA the kernel refuses memory without reporting it, so exceeded recognises the message of the
-// process's runtime.
+// exceeded reports whether the process died because it exceeded its memory limit. If a cgroup sets the limit, the
+// kernel counts such deaths. If RLIMIT_DATA sets the limit, the kernel only refuses memory and does not report deaths.
+// In that case exceeded looks for the out-of-memory message of the process's runtime.
 func (c *child) exceeded() bool {
 	if c.memory == 0 || c.ended.Counted {
 		return c.ended.Exceeded
@@ -40,16 +40,16 @@ func (c *child) exceeded() bool {
 	return c.ended.Status != 0 && c.words.exhausted()
 }
 
-// refusals match the messages about missing memory of Go, C++, Rust and Python, and the C library's text for ENOMEM
-// after the name of a program, such as a shell. A Go panic with such words does not match, because Go cannot
-// recover from running out of memory.
+// refusals matches the out-of-memory messages of Go, C++, Rust and Python. refusals also matches the C library's text
+// for ENOMEM after the name of a program, such as a shell. refusals does not match a Go panic with the same words,
+// because a Go program without memory dies with a fatal error and not with a panic.
 var refusals = regexp.MustCompile(`^fatal error: .*(out of memory|cannot allocate)|` +
 	`^terminate called after throwing an instance of 'std::bad_alloc'|` +
 	`^memory allocation of \d+ bytes failed|` +
 	`^([\w.]+\.)?_?(Array)?MemoryError(:|$)|` +
 	`^\S.*: ([Cc]annot allocate memory|cannot allocate \d+ bytes.*)$`)
 
-// exhausted reports whether the last words say that memory ran out.
+// exhausted reports whether the last output says that memory ran out.
 func (w *words) exhausted() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// statOf reads the stat of a process; ok is false once it is gone.
+// statOf reads /proc/PID/stat. ok is false if the process has ended.
 func statOf(pid int) (procfs.Stat, bool) { return procfs.ReadStat(procfs.Here(), pid) }
 
-// pids returns all processes, or none if they cannot be listed.
+// pids lists all processes. The list is empty if /proc cannot be read.
 func pids() []int {
 	all, _ := procfs.PIDs(procfs.Here())
 	return all
 }
 
-// active reports whether a process of a group computes or waits for a core, and the CPU time that the group has
-// used.
+// active returns the CPU time that a process group has used, and whether one of its processes is running or waits for a
+// CPU.
 func active(leader int) (cpu time.Duration, running bool) {
 	for _, pid := range pids() {
 		if s, ok := statOf(pid); ok && s.Group == leader {
@@ -33,8 +33,8 @@ func active(leader int) (cpu time.Duration, running bool) {
 	return cpu, running
 }
 
-// killDescendants kills everything below this process, including processes in other groups, sessions or
-// environments.
+// killDescendants kills all descendants of this process, even if they have changed their process group, session or
+// environment.
 func killDescendants() {
 	all := map[int]procfs.Stat{}
 	for _, pid := range pids() {
@@ -44,7 +44,7 @@ func killDescendants() {
 	}
 	self := os.Getpid()
 	below := func(pid int) bool {
-		for range all { // a chain that changes while it is read might look like a ring
+		for range all { // bounds the loop: parents that change while they are read may look like a cycle
 			if pid == self {
 				return true
 			}
@@ -56,8 +56,8 @@ func killDescendants() {
 		if pid == self || !below(pid) {
 			continue
 		}
-		// Killing a group is atomic, even if it forks faster than it can be listed. A group that a descendant has
-		// joined may belong to other processes.
+		// Killing a group is atomic, so it works even if the group forks faster than it can be listed. But if a
+		// descendant has joined another group, that group may contain processes of other programs.
 		if s.Group != self && below(s.Group) {
 			_ = unix.Kill(-s.Group, unix.SIGKILL)
 		}
@@ -65,8 +65,8 @@ func killDescendants() {
 	}
 }
 
-// killHolders kills the processes of a run without core and supervisor, which it recognises by the folder in their
-// environment.
+// killHolders kills the processes of a run whose core and supervisor are dead. killHolders recognises these processes
+// by the path of the run's folder in their environment.
 func killHolders(directory string) {
 	mark := []byte("\x00" + host.DirectoryVariable + "=" + directory + "\x00")
 	for _, pid := range pids() {

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// Describe starts a plugin only to ask for its description.
+// Describe starts a plugin, asks for its description and ends it.
 func Describe(ctx context.Context, pl registry.Plugin) (said registry.Description, err error) {
 	if err := limit.Check(1); err != nil {
 		return said, err
@@ -47,7 +47,7 @@ func Describe(ctx context.Context, pl registry.Plugin) (said registry.Descriptio
 	return said, checkParts(pl.Name, said.Parts)
 }
 
-// checkParts refuses a part that is declared twice, since it would be unclear which of the two runs.
+// checkParts returns an error if a part is declared twice, because it would be unclear which of them runs.
 func checkParts(plugin string, parts []sdk.Part) error {
 	type name struct {
 		kind sdk.Kind

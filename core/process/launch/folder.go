@@ -17,15 +17,15 @@ import (
 	"github.com/psbench/psbench/core/process/launch/limit"
 )
 
-// folder is a run's folder of sockets. Its process holds a lock on a file in it for as long as it lives, so other
-// processes can tell a folder in use from an abandoned one, whatever their ages.
+// folder is a run's folder of sockets. The process that made the folder locks a file in it until the process ends.
+// Other processes can therefore distinguish a folder in use from an abandoned one.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// Scratch makes a folder for temporary files of this process; remove removes it. If this process is killed, the
-// next psbench on the host removes it.
+// Scratch makes a folder for temporary files of this process. The caller calls remove when done. If this process is
+// killed before it calls remove, the next psbench on the host removes the folder.
 func Scratch() (path string, remove func() error, err error) {
 	f, err := makeFolder(base())
 	if err != nil {
@@ -34,17 +34,18 @@ func Scratch() (path string, remove func() error, err error) {
 	return f.path, f.remove, nil
 }
 
-// lockName is the name of the locked file in a folder.
+// lockName is the name of the file in a folder that is locked.
 const lockName = "lock"
 
-// folderName is the form of a folder's name; no other folder is ever removed.
+// folderName matches the names of these folders. psbench never removes a folder with another name.
 var folderName = regexp.MustCompile(`^psbench-[A-Z2-7]{12}$`)
 
-// longestBase keeps the paths of sockets below the kernel's limit of 108 bytes.
+// longestBase is the maximum length of a parent folder's path. longestBase keeps the paths of sockets below the
+// kernel's limit of 108 bytes.
 const longestBase = 40
 
-// base returns where folders are made. A plugin prints its socket's path in a line of fields separated by bars, so
-// the path must not contain a bar.
+// base returns the parent of all folders. The parent's path must not contain a vertical bar, because a plugin's
+// handshake separates fields, including the socket's path, by vertical bars.
 func base() string {
 	dir := os.TempDir()
 	if len(dir) > longestBase ||
@@ -71,8 +72,8 @@ func makeFolder(parent string) (*folder, error) {
 	}
 }
 
-// own locks a new folder. Before that, another process may take the folder for an abandoned one and remove it; own
-// then returns false.
+// own locks a new folder. Until the folder is locked, another process may take it for abandoned and remove it. If
+// another process removes the folder, own returns false.
 func (f *folder) own() (bool, error) {
 	name := filepath.Join(f.path, lockName)
 	lock, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- in a folder of our own
@@ -98,8 +99,9 @@ func (f *folder) own() (bool, error) {
 	return false, lock.Close()
 }
 
-// remove removes the folder and releases its lock. It removes the lock's file last, so that the next run recognises
-// the folder if this process is killed in between, as Slurm kills all processes of a task at once.
+// remove removes the folder and releases its lock. remove removes the lock file last. If this process is killed while
+// it removes the folder, the next run still recognises the folder as abandoned. Slurm, for example, kills all processes
+// of a task at once.
 func (f *folder) remove() error {
 	entries, err := os.ReadDir(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +121,7 @@ func (f *folder) remove() error {
 	return err
 }
 
-// tryLock locks a file unless another process holds its lock.
+// tryLock locks a file. tryLock returns false if another process holds the lock.
 func tryLock(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -128,9 +130,10 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// clearDead ends and removes the remains of runs whose supervisor and core were killed together.
+// clearDead cleans up after runs whose core and supervisor were killed together: it kills their processes and removes
+// their folders.
 func clearDead(parent string) {
-	entries, _ := os.ReadDir(parent) // an unreadable folder has none of psbench's
+	entries, _ := os.ReadDir(parent) // an unreadable parent contains no folder of psbench
 	for _, e := range entries {
 		if folderName.MatchString(e.Name()) {
 			clearIfDead(filepath.Join(parent, e.Name()))
@@ -148,7 +151,7 @@ func clearIfDead(path string) {
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0) // #nosec G304 -- in a folder of our own
 	if errors.Is(err, fs.ErrNotExist) {
-		_ = os.Remove(path) // its maker died before it made the lock; Remove spares a folder with files
+		_ = os.Remove(path) // the process died before it made the lock file; Remove keeps a folder that has files
 	}
 	if err != nil {
 		return

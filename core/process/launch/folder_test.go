@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The file of its lock is the last one that goes from a folder, so that one whose remover was killed is known.
+// remove deletes the lock file last. If remove is interrupted, the folder is therefore still recognised.
 func TestLockGoesLast(t *testing.T) {
 	f, err := makeFolder(t.TempDir())
 	if err != nil {
@@ -41,7 +41,7 @@ func TestLockGoesLast(t *testing.T) {
 	}
 }
 
-// names are those that the events of an inotify instance tell of.
+// names returns the file names in the events of an inotify instance.
 func names(t *testing.T, watch int) (list []string) {
 	t.Helper()
 	events := make([]byte, 1<<16)
@@ -52,7 +52,7 @@ func names(t *testing.T, watch int) (list []string) {
 	for events = events[:n]; len(events) > 0; {
 		size := binary.NativeEndian.Uint32(events[unix.SizeofInotifyEvent-4:])
 		name := events[unix.SizeofInotifyEvent : unix.SizeofInotifyEvent+size]
-		if len(name) > 0 { // not so when the watch ends
+		if len(name) > 0 { // the event for the end of the watch has no name
 			list = append(list, string(bytes.TrimRight(name, "\x00")))
 		}
 		events = events[unix.SizeofInotifyEvent+size:]

@@ -7,30 +7,30 @@ import (
 	"regexp"
 )
 
-// handshakeStart matches the start of a handshake: the version of go-plugin's protocol, the version of the
-// contract, and the kind of the plugin's address.
+// handshakeStart matches the start of a handshake: the version of go-plugin's protocol, the version of the contract,
+// and the network of the plugin's address.
 var handshakeStart = regexp.MustCompile(`1\|[^|]*\|(unix|tcp)\|`)
 
-// mostBefore limits the output before the handshake, and longestHandshake the handshake, both in bytes.
+// mostBefore limits the output before the handshake. longestHandshake limits the handshake. Both limits are in bytes.
 const (
 	mostBefore       = 4 << 20
 	longestHandshake = 8 << 10
 )
 
-// handshake filters a plugin's standard output for go-plugin, which reads only the line of the handshake. All other
-// text goes to the plugin's words, since modules, wrapper scripts and child processes may print first, even on the
-// same line.
+// handshake filters a plugin's standard output for go-plugin, which gets only the line with the handshake. All other
+// text goes to words. Modules, wrapper scripts and child processes may print before the handshake, even on the same
+// line.
 type handshake struct {
 	*pipe
 	words  io.Writer
-	found  bool   // or given up
-	before int    // bytes printed without a handshake
-	line   []byte // the last line, which may be the beginning of the handshake
-	told   []byte // what go-plugin has yet to read
+	found  bool   // also true if the search was given up
+	before int    // bytes that were searched for a handshake
+	line   []byte // current line, which may contain the beginning of the handshake
+	told   []byte // text that go-plugin has not read yet
 }
 
-// Read returns the handshake when it comes. Later calls read to the end and return nothing, so that the plugin's
-// output never blocks.
+// Read returns the handshake as soon as the plugin has printed it. Later calls return no data, but keep reading, so
+// that the plugin never blocks when it prints.
 func (h *handshake) Read(b []byte) (int, error) {
 	for len(h.told) == 0 {
 		if _, err := h.pipe.Read(b); err != nil {
@@ -42,7 +42,7 @@ func (h *handshake) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write takes the plugin's output. It never fails.
+// Write searches output of the plugin for the handshake and passes on the rest. Write never returns an error.
 func (h *handshake) Write(b []byte) (int, error) {
 	size := len(b)
 	for len(b) > 0 && !h.found {
@@ -57,7 +57,7 @@ func (h *handshake) Write(b []byte) (int, error) {
 	return size, nil
 }
 
-// look searches the current line for the handshake.
+// look searches the current line for the handshake. whole means that the line is complete.
 func (h *handshake) look(whole bool) {
 	start := handshakeStart.FindIndex(h.line)
 	switch {
@@ -76,13 +76,13 @@ func (h *handshake) look(whole bool) {
 	}
 }
 
-// pass moves n bytes of the line to the words.
+// pass moves the first n bytes of the line to words.
 func (h *handshake) pass(n int) {
 	_, _ = h.words.Write(h.line[:n])
 	h.line = append(h.line[:0], h.line[n:]...)
 }
 
-// ended passes on a last line without a newline.
+// ended passes on an unfinished last line.
 func (h *handshake) ended() {
 	if !h.found {
 		h.pass(len(h.line))

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/internal/host"
 )
 
-// certificate is a certificate as go-plugin's handshake has it.
+// certificate returns a certificate in the form of go-plugin's handshake.
 func certificate(t *testing.T) string {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -31,7 +31,7 @@ func certificate(t *testing.T) string {
 	return base64.RawStdEncoding.EncodeToString(cert)
 }
 
-// go-plugin treats a sixth word of this length as a certificate.
+// go-plugin treats a sixth field of this length as a certificate. psbench refuses such a handshake.
 func TestCertificateThatNobodyAskedFor(t *testing.T) {
 	l := launcher(t)
 	liar := program(t, `echo "1|2000|unix|$PSBENCH_PLUGIN_DIR/s|grpc|`+certificate(t)+`"; exec sleep 1000`)
@@ -43,7 +43,7 @@ func TestCertificateThatNobodyAskedFor(t *testing.T) {
 	}
 }
 
-// Any invalid handshake is refused in psbench's own words.
+// psbench refuses every invalid handshake with its own message.
 func TestHandshakesThatCannotBeUsed(t *testing.T) {
 	version := strconv.Itoa(int(host.Handshake.ProtocolVersion))
 	const none = "plugin p did not start: it is not a psbench plugin: it ended without a handshake"
@@ -64,7 +64,7 @@ func TestHandshakesThatCannotBeUsed(t *testing.T) {
 		t.Run(said, func(t *testing.T) {
 			then := "exec sleep 1000"
 			if want == none {
-				then = "exit 0" // of what is no handshake it waits for more
+				then = "exit 0" // after other output, psbench keeps waiting for a handshake
 			}
 			pl := program(t, `printf '%b\n' "`+said+`"; `+then)
 			pl.Name = "p"
@@ -75,7 +75,8 @@ func TestHandshakesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A plugin's handshake says where it listens. The core connects only to Unix sockets in the run's folder.
+// A plugin's handshake gives the address at which the plugin listens. The core connects only to Unix sockets in the
+// run's folder.
 func TestACoreCallsItsFolderOnly(t *testing.T) {
 	var calls atomic.Int32
 	listen := func(network, address string) string {
@@ -118,8 +119,8 @@ func TestACoreCallsItsFolderOnly(t *testing.T) {
 	}
 }
 
-// A plugin of another version of the contract is refused in a sentence, whether it goes on
-// or ends.
+// A plugin with another version of the contract is refused with a clear message, whether the plugin then ends or keeps
+// running.
 func TestPluginsOfOtherVersions(t *testing.T) {
 	const old, newer = "build the plugin with the sdk of this psbench",
 		"update psbench, or build the plugin with the sdk of this psbench"

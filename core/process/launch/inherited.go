@@ -12,14 +12,14 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// shielded are signals that a terminal, a shell or a user may send to all processes of psbench. The supervisor
-// starts with them blocked, its threads inherit the mask, and it never ends by one of them.
+// shielded lists signals that a terminal, a shell or a user may send to all processes of psbench. The supervisor starts
+// with these signals blocked. The supervisor's threads inherit the mask, so none of the signals ends the supervisor.
 var shielded = []os.Signal{
 	unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGTSTP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM,
 	unix.SIGPIPE,
 }
 
-// shieldedMask is shielded as a thread's mask.
+// shieldedMask returns shielded as a signal mask of a thread.
 func shieldedMask() *unix.Sigset_t {
 	var set unix.Sigset_t
 	const bits = 8 * int(unsafe.Sizeof(set.Val[0]))
@@ -30,8 +30,8 @@ func shieldedMask() *unix.Sigset_t {
 	return &set
 }
 
-// startShielded starts a command with the shielded signals blocked from its first moment, when it is still a copy
-// of this process in this process's group.
+// startShielded starts a command with the shielded signals blocked. The signals are blocked even while the new process
+// is still a copy of this process and in this process's group.
 func startShielded(start func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -43,9 +43,9 @@ func startShielded(start func() error) error {
 	return start()
 }
 
-// onCPUs forks on a thread that is restricted to these CPUs, which the child inherits, because Go can run no code
-// between fork and exec to restrict the child itself. The goroutine must be locked to its thread; onCPUs restores
-// the thread. Without CPUs it just forks.
+// onCPUs calls fork on a thread that is restricted to the given CPUs, and the child inherits this restriction. Go
+// cannot run code in the child between fork and exec, so the child cannot restrict itself. The caller must have locked
+// the goroutine to its thread. onCPUs restores the thread afterwards. If cpus is empty, onCPUs only calls fork.
 func onCPUs(cpus machine.CPUs, fork func() error) error {
 	if len(cpus) == 0 {
 		return fork()
@@ -57,7 +57,7 @@ func onCPUs(cpus machine.CPUs, fork func() error) error {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("its CPUs cannot be changed: %w", err)
 	}
-	// The kernel ignores CPUs that the process may not use, and fails only if none is left.
+	// The kernel ignores CPUs that this process may not use. The kernel returns an error only if no other CPU remains.
 	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
 		return fmt.Errorf("it cannot run on the CPUs %s: %w", cpus, err)
 	}

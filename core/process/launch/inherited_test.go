@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/core/host/machine"
 )
 
-// allowed are the CPUs of a process and of all its threads, as the kernel lists them.
+// allowed returns the CPUs on which a process and all its threads may run, in the kernel's notation.
 func allowed(t *testing.T, pid int) string {
 	t.Helper()
 	lists := map[string]bool{}
@@ -21,7 +21,7 @@ func allowed(t *testing.T, pid int) string {
 	for _, thread := range threads {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", pid, thread.Name()))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		_, rest, _ := strings.Cut(string(status), "Cpus_allowed_list:")
 		list, _, _ := strings.Cut(rest, "\n")
@@ -34,8 +34,8 @@ func allowed(t *testing.T, pid int) string {
 	return strings.Join(all, " and ")
 }
 
-// A process runs on its CPUs from its first thread on; one that is started after it without any is as free as
-// the core.
+// A process is restricted to its CPUs from its first thread on. A later process without a restriction may use the same
+// CPUs as the core.
 func TestCPUsOfAProcess(t *testing.T) {
 	all := machine.CPUs{}
 	for _, n := range machine.Nodes() {

@@ -1,8 +1,8 @@
 // Package launch starts, watches and stops plugin processes.
 //
-// Nothing that a plugin starts outlives the core, however the core ends. The core does not start plugins itself. A
-// supervisor process starts them, lives slightly longer than the core, adopts orphans, and kills everything below
-// it when the core is gone. If the supervisor is killed, the kernel's parent-death signal ends the plugins.
+// No process that a plugin starts outlives the core, however the core ends. The core does not start plugins itself. A
+// supervisor process starts them, lives slightly longer than the core, and adopts orphans. When the core is gone, the
+// supervisor kills all its descendants. If the supervisor is killed, the kernel's parent-death signal ends the plugins.
 package launch
 
 import (
@@ -34,18 +34,18 @@ import (
 )
 
 // BuiltinArgument as the first argument makes the executable serve the built-in parts instead of reading a command
-// line. The process's name follows, for people who list processes.
+// line. The second argument is the process's name, which people see when they list processes.
 const BuiltinArgument = "__builtin-plugin"
 
-// SupervisorArgument as the first argument makes it the supervisor of a run.
+// SupervisorArgument as the first argument makes the executable the supervisor of a run.
 const SupervisorArgument = "__supervisor"
 
-// LimitArgument as the first argument makes the executable limit its own memory and then become the program that
-// follows, because Go can run no code between fork and exec.
+// LimitArgument as the first argument makes the executable limit its own memory, and then execute the program that
+// follows. This detour is needed because Go cannot run code between fork and exec.
 const LimitArgument = "__limit"
 
-// Child runs the process that the core started the executable for, with these built-in parts. It returns false at
-// once if the executable was started by a user.
+// Child does the work for which the core started this executable, with these built-in parts. If a user started the
+// executable, Child returns false at once.
 func Child(parts func() []sdk.Part) bool {
 	if len(os.Args) < 2 {
 		return false
@@ -68,21 +68,21 @@ func Child(parts func() []sdk.Part) bool {
 	return true
 }
 
-// Spec is a process to start.
+// Spec describes a process to start.
 type Spec struct {
-	Name   string // trainer0, data, trainer0.hook
+	Name   string // such as trainer0, data or trainer0.hook
 	Plugin registry.Plugin
-	Env    []string // in addition to the core's own environment
-	// CPUs restricts the process and its children; empty for the core's CPUs.
+	Env    []string // variables in addition to the core's own environment
+	// CPUs restricts the process and its children to these CPUs. Empty means the core's CPUs.
 	CPUs machine.CPUs
 	// Input gives the process the core's standard input instead of /dev/null.
 	Input bool
 }
 
-// Launcher owns the processes of one run and their folder of sockets.
+// Launcher owns the processes of one run, and the folder for their sockets.
 type Launcher struct {
 	directory  string
-	timeout    time.Duration // limits every silence of a starting process
+	timeout    time.Duration // how long a starting process may be silent
 	output     Output
 	supervisor *exec.Cmd
 	gone       chan struct{} // closed once the supervisor has ended
@@ -91,7 +91,7 @@ type Launcher struct {
 	orders  *net.UnixConn // closing it ends the supervisor
 
 	python       sync.Once
-	pythonFolder string // where plugins in Python find the package psbench
+	pythonFolder string // where Python plugins find the package psbench
 	pythonError  error
 
 	mu        sync.Mutex
@@ -99,8 +99,8 @@ type Launcher struct {
 	closed    bool
 }
 
-// New returns a launcher with an empty folder of sockets. A starting process may be silent for the timeout; output
-// receives what the processes print.
+// New returns a launcher with an empty folder for sockets. timeout limits how long a starting process may be silent.
+// output receives what the processes print.
 func New(timeout time.Duration, output Output) (*Launcher, error) {
 	if err := output.prepare(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func New(timeout time.Duration, output Output) (*Launcher, error) {
 	l.supervisor = builtin(SupervisorArgument)
 	l.supervisor.Env = inherited()
 	l.supervisor.ExtraFiles = []*os.File{theirs}
-	// With a group of its own, a stopped supervisor is continued by the kernel when the core dies.
+	// In its own process group, a stopped supervisor is resumed by the kernel when the core dies.
 	l.supervisor.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := startShielded(l.supervisor.Start); err != nil {
 		return nil, errors.Join(fmt.Errorf("the supervisor process cannot be started: %w", err), orders.Close())
@@ -133,7 +133,7 @@ func New(timeout time.Duration, output Output) (*Launcher, error) {
 	return l, nil
 }
 
-// greet waits for the supervisor's folder.
+// greet waits until the supervisor has sent the path of its folder.
 func (l *Launcher) greet() error {
 	if err := l.orders.SetReadDeadline(time.Now().Add(l.patience())); err != nil {
 		return err
@@ -153,24 +153,24 @@ func (l *Launcher) greet() error {
 	return nil
 }
 
-// patience limits how long the supervisor may take to answer. It is not part of what is measured, so a short
-// timeout of the run does not apply to it.
+// patience limits how long the supervisor may take to answer. Starting the supervisor is not part of the measurement,
+// so a short timeout of the run does not apply.
 func (l *Launcher) patience() time.Duration { return max(l.timeout, handshakeTimeout) }
 
-// Supervisor returns the process number of the supervisor.
+// Supervisor returns the process ID of the supervisor.
 func (l *Launcher) Supervisor() int { return l.supervisor.Process.Pid }
 
 // Directory returns the run's folder of sockets.
 func (l *Launcher) Directory() string { return l.directory }
 
-// order makes the supervisor start a program.
+// order sends the supervisor an order to start a program.
 func (l *Launcher) order(o order, files ...*os.File) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()
 	return sendOrder(l.orders, o, files, time.Now().Add(l.patience()))
 }
 
-// Start starts a process and waits for its handshake. If ctx ends first, it kills the process.
+// Start starts a process and waits for its handshake. If ctx ends first, Start kills the process.
 func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	p, err := newProcess(l, spec)
 	if err != nil {
@@ -188,8 +188,8 @@ func (l *Launcher) Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, p.connect(ctx)
 }
 
-// Close ends every process, waits for all and removes the folder. With gently, it asks each process to end before
-// killing it.
+// Close ends all processes, waits until they have ended, and removes the folder. If gently is set, Close asks each
+// process to end before killing it.
 func (l *Launcher) Close(gently bool) error {
 	l.mu.Lock()
 	if l.closed {
@@ -199,7 +199,7 @@ func (l *Launcher) Close(gently bool) error {
 	l.closed = true
 	processes := l.processes
 	l.mu.Unlock()
-	_ = l.supervisor.Process.Signal(syscall.SIGCONT) // in case it was stopped
+	_ = l.supervisor.Process.Signal(syscall.SIGCONT) // resumes the supervisor if it was stopped
 	var wg sync.WaitGroup
 	for _, p := range processes {
 		wg.Go(func() { p.stop(gently) })
@@ -215,7 +215,7 @@ func (l *Launcher) Close(gently bool) error {
 	return nil
 }
 
-// tidy does what a failed supervisor left undone.
+// tidy cleans up what a failed supervisor could not clean up.
 func (l *Launcher) tidy(state *os.ProcessState) error {
 	killHolders(l.directory)
 	clearGroups(l.directory)
@@ -228,19 +228,19 @@ func (l *Launcher) tidy(state *os.ProcessState) error {
 	return fmt.Errorf("the supervisor (process %d) ended before the run: %v", state.Pid(), state)
 }
 
-// builtin returns a command of psbench itself. It does not use the path of the executable, so that a rebuild during
-// a run cannot mix versions.
+// builtin returns a command that runs psbench itself. builtin uses /proc/self/exe and not the path of the executable,
+// so that a rebuild during a run cannot mix versions.
 func builtin(arguments ...string) *exec.Cmd {
 	return &exec.Cmd{Path: "/proc/self/exe", Args: append([]string{filepath.Base(os.Args[0])}, arguments...)}
 }
 
-// wrap returns the command that starts a program with limited memory.
+// wrap returns the path and arguments of the command that starts a program with limited memory.
 func wrap(m limit.Memory, path string, args []string) (string, []string) {
 	own := builtin(append(append([]string{LimitArgument}, m.Arguments()...), path)...)
 	return own.Path, append(own.Args, args...)
 }
 
-// command returns the command of a plugin.
+// command returns the command that runs a plugin.
 func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 	if spec.Plugin.Fault != nil {
 		return nil, spec.Plugin.Fault
@@ -267,9 +267,9 @@ func (l *Launcher) command(spec Spec) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// inherited returns the core's environment without the variables that only processes of a run get. A psbench that
-// was started by such a process, or by hand in its environment, has them from outside. go-plugin reads the names
-// with PLUGIN.
+// inherited returns the core's environment without the variables that only processes of a run should get. The core may
+// have such variables if a process of another run started it, or if a user copied that environment. go-plugin reads the
+// variables whose names contain PLUGIN.
 func inherited() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")

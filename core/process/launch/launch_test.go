@@ -45,7 +45,7 @@ func TestDeath(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string
 		signal   syscall.Signal
-		want     string // of the sentence after the name and process number
+		want     string // expected text after the name and the process ID
 	}{
 		"killed": {signal: syscall.SIGKILL,
 			want: "was killed by signal 9 during warm-up (possibly out of memory)"},
@@ -90,8 +90,8 @@ func TestCloseEndsStoppedProcesses(t *testing.T) {
 			if err := syscall.Kill(p.PID(), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			// go-plugin would wait 2 s for an answer after its question, and for
-			// ever for the question to get through.
+			// go-plugin would wait 2 s for the answer to its request. go-plugin would wait forever for the request to
+			// be sent.
 			begun := time.Now()
 			if err := l.Close(gently); err != nil {
 				t.Error(err)
@@ -105,7 +105,7 @@ func TestCloseEndsStoppedProcesses(t *testing.T) {
 }
 
 func TestCloseGentlyLetsProcessesEndThemselves(t *testing.T) {
-	t.Setenv("GORACE", "atexit_sleep_ms=0") // a race build would sleep for a second at its end
+	t.Setenv("GORACE", "atexit_sleep_ms=0") // a race build would sleep for a second when it ends
 	l := launcher(t)
 	p := started(t, l, "trainer0")
 	if err := l.Close(true); err != nil {
@@ -120,8 +120,7 @@ func TestCloseGentlyLetsProcessesEndThemselves(t *testing.T) {
 	}
 }
 
-// The core closes while starts are under way: neither may wait for the other,
-// and nothing may be left.
+// Close is called while processes start. Neither may wait for the other, and no process may remain.
 func TestCloseDuringStarts(t *testing.T) {
 	for range 5 {
 		l := launcher(t)
@@ -162,7 +161,7 @@ func TestStartEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Whenever its context ends, a start that went well leaves a process that runs.
+// If Start succeeds, its process keeps running, even if the context ends at the same moment.
 func TestStartThatWentWellIsNotUndone(t *testing.T) {
 	l := launcher(t)
 	p, err := l.Start(t.Context(), Spec{Name: "trainer0"})
@@ -177,7 +176,7 @@ func TestStartThatWentWellIsNotUndone(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		took = min(took, p.StartTook()) // with less it comes to nothing, in time
+		took = min(took, p.StartTook()) // shorter timeouts would make every start fail
 		select {
 		case <-p.Exited():
 			t.Fatalf("a process that was started %s", p.child.status("its start"))
@@ -229,7 +228,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// Failed starts must not use up the core's descriptors.
+// Failed starts must not leak file descriptors of the core.
 func TestFailedStartsLeakNoDescriptors(t *testing.T) {
 	l := launcher(t)
 	fail := func() {
@@ -261,7 +260,7 @@ func descriptors(t *testing.T) int {
 	return len(open)
 }
 
-// Whenever the core is killed, its processes and its folder go with it.
+// If the core is killed at any moment, its processes and its folder disappear too.
 func TestNothingOutlivesTheCore(t *testing.T) {
 	for i := range 20 {
 		base, err := os.MkdirTemp("", "core")
@@ -269,7 +268,7 @@ func TestNothingOutlivesTheCore(t *testing.T) {
 			t.Fatal(err)
 		}
 		core := startCore(t, base)
-		time.Sleep(time.Duration(i) * 3 * time.Millisecond) // the moment is what is varied
+		time.Sleep(time.Duration(i) * 3 * time.Millisecond) // each iteration kills the core at another moment
 		if err := core.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +280,7 @@ func TestNothingOutlivesTheCore(t *testing.T) {
 	}
 }
 
-// requireEmptied waits until no process knows of base and it is empty.
+// requireEmptied waits until base is empty and no process mentions it in its environment.
 func requireEmptied(t *testing.T, base string, after time.Duration) {
 	t.Helper()
 	var left []string

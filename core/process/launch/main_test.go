@@ -19,14 +19,14 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// asCore makes the test binary be a core that starts processes until it is
-// killed; withSettings makes it have one of them act.
+// asCore makes the test binary act as a core that starts processes until it is killed. withSettings also makes the core
+// configure one of them with these settings.
 const (
 	asCore       = "PSBENCH_TEST_CORE"
 	withSettings = "PSBENCH_TEST_SETTINGS"
 )
 
-// The test binary is its own plugin: the launcher starts /proc/self/exe.
+// The test binary is also the plugin, because the launcher starts /proc/self/exe.
 func TestMain(m *testing.M) {
 	if Child(parts) {
 		return
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// parts are the parts of the plugin. The process "plugin twice" declares a key twice.
+// parts returns the plugin's parts. If the process is named "plugin twice", one key is declared twice.
 func parts() []sdk.Part {
 	out := []sdk.Part{sdk.NewData("actor", script{}, newActor)}
 	if os.Args[2] == "plugin twice" {
@@ -46,7 +46,7 @@ func parts() []sdk.Part {
 	return out
 }
 
-// beCore never comes back: it is there to be killed.
+// beCore runs until it is killed.
 func beCore() {
 	fmt.Println("ready")
 	l, err := New(patience, Output{})
@@ -63,17 +63,17 @@ func beCore() {
 	for i := range 4 {
 		go func() { _, _ = l.Start(context.Background(), Spec{Name: fmt.Sprintf("data%d", i)}) }()
 	}
-	// A program that never ends on its own.
+	// This program never ends on its own.
 	deaf := registry.Plugin{Name: "deaf", Command: []string{"sleep", "1000"}}
 	go func() { _, _ = l.Start(context.Background(), Spec{Name: "deaf", Plugin: deaf}) }()
 	select {}
 }
 
-// actor is a part that does what its settings say once it is configured.
+// actor is a part that carries out its settings when it is configured.
 type actor struct{ script }
 
 type script struct {
-	Spawn string `json:"spawn"` // a shell's command
+	Spawn string `json:"spawn"` // shell command
 	Say   string `json:"say"`
 	Panic string `json:"panic"`
 	Exit  int    `json:"exit"`
@@ -97,7 +97,7 @@ func (a actor) Load() (*sdk.Samples, error) {
 	return &sdk.Samples{}, nil
 }
 
-// act has the process do what its settings say.
+// act configures a process, which then carries out its settings.
 func act(l *Launcher, p *Process, settings string) error {
 	_, err := p.Configure(context.Background(), &proto.ConfigureRequest{
 		Name: p.Name, Directory: l.Directory(), Secret: make([]byte, wire.SecretSize), Transport: wire.Unix.Name(),
@@ -107,7 +107,7 @@ func act(l *Launcher, p *Process, settings string) error {
 	return err
 }
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an expected event.
 const patience = 20 * time.Second
 
 func launcher(t *testing.T) *Launcher {
@@ -134,7 +134,7 @@ func started(t *testing.T, l *Launcher, name string) *Process {
 	return p
 }
 
-// program is a plugin that is a shell script.
+// program returns a plugin whose program is a shell script with this text.
 func program(t *testing.T, text string) registry.Plugin {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
@@ -144,7 +144,7 @@ func program(t *testing.T, text string) registry.Plugin {
 	return registry.Plugin{Name: "foreign", Command: []string{path}}
 }
 
-// stopsAfterItsHandshake is a plugin that says where it listens, but never answers.
+// stopsAfterItsHandshake returns a plugin that prints a handshake but never answers calls.
 func stopsAfterItsHandshake(t *testing.T) registry.Plugin {
 	t.Helper()
 	exe, err := os.Executable()
@@ -164,8 +164,8 @@ func awaitExit(t *testing.T, p *Process) {
 	}
 }
 
-// holders are the processes whose environment holds text: all that a launcher
-// started hold its folder's path.
+// holders lists the processes whose environment contains text. All processes that a launcher starts have its folder's
+// path in their environment.
 func holders(text string) []string {
 	var found []string
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -178,7 +178,7 @@ func holders(text string) []string {
 	return found
 }
 
-// requireGone requires that the folder and all processes that know of it are gone.
+// requireGone requires that the folder is gone, and that no process has its path in the environment.
 func requireGone(t *testing.T, directory string) {
 	t.Helper()
 	if left := holders(directory); len(left) > 0 {
@@ -189,8 +189,7 @@ func requireGone(t *testing.T, directory string) {
 	}
 }
 
-// shortBase is a folder for temporary files whose path leaves room for the names of
-// sockets.
+// shortBase returns a temporary folder whose path is short enough for the paths of sockets.
 func shortBase(t *testing.T) string {
 	t.Helper()
 	base, err := os.MkdirTemp("", "base")
@@ -201,8 +200,8 @@ func shortBase(t *testing.T) string {
 	return base
 }
 
-// startCore starts the test binary as a core whose temporary folder is base,
-// and returns when its main function runs.
+// startCore starts the test binary as a core with base as its temporary folder. startCore returns when the core's main
+// function runs.
 func startCore(t *testing.T, base string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")

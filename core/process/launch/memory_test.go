@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/core/process/launch/limit"
 )
 
-// growing is a plugin that allocates without end: what a shell reads into a variable.
+// growing returns a plugin that allocates memory endlessly, in a shell variable.
 func growing(t *testing.T, bytes int64) registry.Plugin {
 	t.Helper()
 	plugin := program(t, `x=0123456789abcdef; while :; do x=$x$x; done`)
@@ -21,8 +21,8 @@ func growing(t *testing.T, bytes int64) registry.Plugin {
 	return plugin
 }
 
-// A plugin gets no more memory than it may use, and its death says why. A cgroup is left neither
-// by it nor by the run.
+// A plugin that exceeds its memory limit dies, and the error names the limit. Neither the plugin nor the run leaves a
+// cgroup behind.
 func TestMemoryIsBounded(t *testing.T) {
 	l := launcher(t)
 	_, err := l.Start(t.Context(), Spec{Name: "trainer0", Plugin: growing(t, 64<<20)})
@@ -38,7 +38,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// A plugin with enough memory is not affected: arguments, environment and the hashed file stay the same.
+// A memory limit does not affect a plugin that stays below it. Arguments, environment and the hashed file stay the
+// same.
 func TestBoundedProcessesRun(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -57,7 +58,7 @@ func TestBoundedProcessesRun(t *testing.T) {
 	}
 }
 
-// Without a cgroup, or with one that cannot be joined, RLIMIT_DATA bounds.
+// If there is no cgroup or the process cannot join it, RLIMIT_DATA limits the memory.
 func TestMemoryWithoutACgroup(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "group")
 	if err := os.Mkdir(empty, 0o700); err != nil {
@@ -79,8 +80,8 @@ func TestMemoryWithoutACgroup(t *testing.T) {
 	}
 }
 
-// With a cgroup, the kernel's count says why a process died; otherwise the runtime's message does. A similar word
-// elsewhere in the output does not count.
+// If there is a cgroup, the kernel's count says whether a process died of its limit. Without a cgroup, the message of
+// the process's runtime says so. Similar words elsewhere in the output do not count.
 func TestWantOfMemory(t *testing.T) {
 	failed := syscall.WaitStatus(2 << 8)
 	for _, c := range []struct {

@@ -16,43 +16,43 @@ import (
 	"github.com/psbench/psbench/internal/comm/shm"
 )
 
-// order asks the supervisor to start a program. It comes with descriptors: the line on which the supervisor
-// answers, the program's standard input if it has one, its standard output and error, and the program's descriptors
-// from 3 on.
+// order asks the supervisor to start a program. The core sends file descriptors with it, in this order: first the
+// connection on which the supervisor answers, then the program's standard input, if it has one. The program's standard
+// output, its standard error and its descriptors from 3 on follow.
 type order struct {
 	Path      string
 	Args, Env []string
-	Memory    int64        // limit in bytes; 0: none
-	CPUs      machine.CPUs // empty: those of the core
-	Input     bool         // it has a standard input
+	Memory    int64        // limit in bytes; 0 means no limit
+	CPUs      machine.CPUs // empty means the core's CPUs
+	Input     bool         // the descriptors include a standard input
 }
 
-// birth is the supervisor's first answer on a line: the program runs, or why not.
+// birth is the supervisor's first answer to an order: the process ID, or why the program did not start.
 type birth struct {
 	PID   int
 	Error string
 }
 
-// end is its last answer: how the program ended.
+// end is the supervisor's last answer to an order: how the program ended.
 type end struct {
 	Status syscall.WaitStatus
-	// Killed means that the program was alive when the core had it killed.
+	// Killed means that the program was still alive when the supervisor killed it.
 	Killed bool
-	// Exceeded means that the kernel killed the program, or a child of it, for exceeding its memory limit. Counted
-	// means that a cgroup set the limit, so Exceeded is certain.
+	// Exceeded means that the kernel killed the program, or a child of the program, for exceeding its memory limit.
+	// Counted means that a cgroup set the limit, so that Exceeded is certain.
 	Exceeded, Counted bool
 }
 
-// greeting is the supervisor's first message: its folder, or why there is none.
+// greeting is the supervisor's first message: the path of its folder, or why there is no folder.
 type greeting struct {
 	Folder string
 	Error  string
 }
 
-// headerBytes is the size of the header of an order: the order's size and the number of its descriptors.
+// headerBytes is the size of an order's header. The header holds the order's size and the number of its descriptors.
 const headerBytes = 8
 
-// sendOrder sends an order. Calls must not overlap.
+// sendOrder sends an order. sendOrder must not be called concurrently.
 func sendOrder(c *net.UnixConn, o order, files []*os.File, deadline time.Time) error {
 	var body bytes.Buffer
 	if err := gob.NewEncoder(&body).Encode(o); err != nil {
@@ -73,7 +73,7 @@ func sendOrder(c *net.UnixConn, o order, files []*os.File, deadline time.Time) e
 	return shm.SendFDs(c, body.Bytes(), fds...)
 }
 
-// receiveOrder waits for the next order; it returns io.EOF when the core is gone.
+// receiveOrder waits for the next order. receiveOrder returns io.EOF when the core is gone.
 func receiveOrder(c *net.UnixConn) (o order, files []*os.File, err error) {
 	header := make([]byte, headerBytes)
 	if _, err := io.ReadFull(c, header); err != nil {
@@ -90,7 +90,7 @@ func receiveOrder(c *net.UnixConn) (o order, files []*os.File, err error) {
 	return o, files, gob.NewDecoder(bytes.NewReader(body)).Decode(&o)
 }
 
-// socketPair returns a connection: this process's end, and the other end as a file to pass on.
+// socketPair returns two connected sockets: one for this process, and one as a file to pass to another process.
 func socketPair() (*net.UnixConn, *os.File, error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -105,7 +105,7 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// connOf turns a descriptor into a Unix socket and takes it over.
+// connOf converts a file that holds a Unix socket to a connection. connOf closes the file.
 func connOf(f *os.File) (*net.UnixConn, error) {
 	defer func() { _ = f.Close() }()
 	c, err := net.FileConn(f)

@@ -13,12 +13,12 @@ import (
 
 // Output says where the output of the processes goes.
 type Output struct {
-	// Line is called with each line as it comes, except the stack traces of a panicking process. It must not block,
-	// because that would block the process. It may be nil.
+	// Line, if set, is called with each line of output, except the stack traces of a panicking process. Line must not
+	// block, because the process would block too.
 	Line func(process, text string)
-	// Folder gets one file per process with all its lines; "" for none.
+	// Folder receives one log file per process, with all lines of the process. "" means no log files.
 	Folder string
-	// Log, if set, returns a writer for all lines of a process, which replaces the file.
+	// Log, if set, opens the writer for all lines of a process. This writer replaces the log file.
 	Log func(process string) io.WriteCloser
 }
 
@@ -33,31 +33,31 @@ func (o Output) prepare() error {
 	return nil
 }
 
-// longestPiece limits the stored bytes of an unfinished line.
+// longestPiece limits how many bytes of an unfinished line are stored.
 const longestPiece = 64 << 10
 
-// mostLogged limits the log of a process in bytes, so that no process can fill a disk.
+// mostLogged limits the log of a process, in bytes, so that no process can fill a disk.
 const mostLogged = 64 << 20
 
-// words handles the output of a process: it passes everything to the user and the log, and keeps the end for the
-// message if the process dies.
+// words handles the output of a process. words passes all output to the user and the log. words also keeps the last
+// output for the error message if the process dies.
 type words struct {
 	process string
 	line    func(process, text string)
 
 	mu      sync.Mutex
-	log     io.WriteCloser // nil: none
-	room    int            // left in the log, in bytes
+	log     io.WriteCloser // nil means no log
+	room    int            // bytes that still fit in the log
 	tail    tail
 	trace   trace
 	python  traceback
 	streams []*stream
 }
 
-// stream is one source of words. Lines of different streams do not mix.
+// stream is one source of words, such as standard error. Lines of different streams do not mix.
 type stream struct {
 	*words
-	piece []byte // of an unfinished line
+	piece []byte // an unfinished line
 }
 
 func newWords(process string, o Output) (*words, error) {
@@ -75,9 +75,9 @@ func newWords(process string, o Output) (*words, error) {
 	return w, nil
 }
 
-// OpenLog creates the log of a process in a folder.
+// OpenLog creates the log file of a process in a folder.
 func OpenLog(folder, process string) (*os.File, error) {
-	// Opening a pipe without a reader must not block the run.
+	// The log may be a named pipe. If no one reads the pipe, opening the log must not block the run.
 	file, err := os.OpenFile(filepath.Join(folder, process+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666) // #nosec G302 G304 -- the user names it
 	if err != nil {
 		return nil, fmt.Errorf("the log of %s cannot be made: %w", process, err)
@@ -94,7 +94,7 @@ func (w *words) stream() io.Writer {
 	return s
 }
 
-// Write takes everything and never fails.
+// Write handles output of the process. Write accepts all bytes and never returns an error.
 func (s *stream) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	return size, nil
 }
 
-// end ends the line.
+// end handles a complete line.
 func (s *stream) end() {
 	text := string(s.piece)
 	s.piece = s.piece[:0]
@@ -131,7 +131,7 @@ func (s *stream) end() {
 	}
 }
 
-// endLog writes why the log ends, even if the log is full.
+// endLog writes into the log why the log ends, even if the log is full.
 func (w *words) endLog(why error) {
 	text := fmt.Sprintf("the log of %s ends here: %v", w.process, why)
 	_, _ = fmt.Fprintln(w.log, "psbench:", text)
@@ -157,15 +157,15 @@ func (w *words) close() {
 	}
 }
 
-// last returns the last words on one line. For a process that ended by a Go panic or a Python exception, it returns
-// the reason and the place.
+// last returns the last output on one line. If the process ended with a Go panic or a Python exception, last returns
+// its message and where it occurred.
 func (w *words) last() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.trace.why != "" {
 		return w.trace.String()
 	}
-	for _, s := range w.streams { // Go's runtime writes a line in pieces
+	for _, s := range w.streams { // Go's runtime writes a line in several pieces
 		if piece := string(s.piece); isEnding(piece) {
 			return piece
 		}
@@ -176,13 +176,13 @@ func (w *words) last() string {
 	return w.tail.String()
 }
 
-// tailLines and tailBytes limit the stored end of a process's output.
+// tailLines and tailBytes limit how much of the last output is kept.
 const (
 	tailLines = 5
 	tailBytes = 2000
 )
 
-// tail keeps the last lines written to it.
+// tail keeps the last lines of the text that is written to it.
 type tail struct{ text []byte }
 
 func (t *tail) add(b []byte) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// heard collects what an Output tells.
+// heard collects the lines that an Output passes on.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -27,7 +27,7 @@ func (h *heard) all() []string {
 	return slices.Clone(h.lines)
 }
 
-// Output is passed on line by line and kept. A panic goes only to the log.
+// Output is passed on line by line, and logged. The stack traces of a panic go only to the log.
 func TestOutput(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "logs", "run")
 	for name, c := range map[string]struct{ settings, told, logged string }{
@@ -43,7 +43,7 @@ func TestOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := started(t, l, "trainer0")
-			_ = act(l, p, c.settings) // it dies
+			_ = act(l, p, c.settings) // fails, because the process dies
 			awaitExit(t, p)
 			if err := l.Close(false); err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestOutput(t *testing.T) {
 				told = append(told, text)
 			}
 			separator := "|"
-			if len(c.told) > longestPiece { // it comes in pieces, wherever they end
+			if len(c.told) > longestPiece { // a long line is passed on in pieces of any length
 				separator = ""
 			}
 			if got := strings.Join(told, separator); got != c.told {
@@ -93,7 +93,7 @@ func TestLogsThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := started(t, l, "trainer0")
-	_ = act(l, p, `{"say": "one\ntwo\n", "exit": 1}`) // it dies
+	_ = act(l, p, `{"say": "one\ntwo\n", "exit": 1}`) // fails, because the process dies
 	awaitExit(t, p)
 	if err := l.Close(false); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestLogsThatCannotBe(t *testing.T) {
 	}
 }
 
-// A process that floods its log fills no disk.
+// A process that prints endlessly cannot fill the disk with its log.
 func TestLogsEnd(t *testing.T) {
 	folder := t.TempDir()
 	var h heard

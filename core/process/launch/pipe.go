@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// pipe is the read end of a pipe that reports when it was read to its end. It copies to copied first, because
-// go-plugin passes on a last line only some time after the end.
+// pipe is the read end of a pipe. pipe closes end when a reader has reached the end of the pipe. pipe copies all data
+// to copied first, because go-plugin passes on the last line only some time after the end.
 type pipe struct {
 	*os.File
 	copied io.Writer
@@ -28,7 +28,7 @@ func newPipe(copied io.Writer) (*pipe, *os.File, error) {
 
 func (p *pipe) Read(b []byte) (int, error) {
 	n, err := p.File.Read(b)
-	_, _ = p.copied.Write(b[:n]) // words take everything
+	_, _ = p.copied.Write(b[:n]) // words accepts all output
 	if err != nil {
 		p.once.Do(func() {
 			if p.ended != nil {
@@ -41,7 +41,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// leftover is how long pipes are still read after the end of their process, for output of a grandchild.
+// leftover is how long pipes are read after their process has ended. A grandchild may still print.
 const leftover = 50 * time.Millisecond
 
 func (p *pipe) expire() { _ = p.SetReadDeadline(time.Now().Add(leftover)) }

@@ -21,11 +21,11 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// handshakeTimeout limits the time from exec to the plugin's handshake, even if the plugin prints something else. A
-// longer timeout of the run replaces it.
+// handshakeTimeout limits the time from exec to the plugin's handshake, even if the plugin prints other output. If the
+// run's timeout is longer, that timeout applies instead.
 const handshakeTimeout = 30 * time.Second
 
-// stopTimeout limits how long a process may take to end when asked.
+// stopTimeout limits how long a process may take to end after it was asked to.
 const stopTimeout = 500 * time.Millisecond
 
 // Process is a running plugin process.
@@ -71,7 +71,7 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: l.directory},
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(host.MaxMessageBytes), grpc.MaxCallSendMsgSize(host.MaxMessageBytes))},
-		// go-plugin fills in a command of its own for a RunnerFunc; only its environment is used here.
+		// go-plugin passes a command of its own to a RunnerFunc. Only the environment of this command is used.
 		RunnerFunc: func(_ hclog.Logger, filled *exec.Cmd, _ string) (runner.Runner, error) {
 			command.Env = append(command.Env, filled.Env...)
 			p.child.cmd = command
@@ -82,8 +82,8 @@ func newProcess(l *Launcher, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// connect starts the process and waits until it can be called. A process that is silent for the run's timeout is
-// killed and blamed.
+// connect starts the process and waits until the core can call it. If the process is idle for the run's timeout,
+// connect kills it and reports it as hanging.
 func (p *Process) connect(ctx context.Context) error {
 	started := time.Now()
 	spare := context.AfterFunc(ctx, p.child.kill)
@@ -99,14 +99,14 @@ func (p *Process) connect(ctx context.Context) error {
 	}()
 	err := p.call()
 	close(called)
-	if silent := <-hung; silent || err != nil { // go-plugin returns no error for some failed calls
+	if silent := <-hung; silent || err != nil { // for some failed calls go-plugin returns no error
 		return p.startError(ctx, err, silent)
 	}
 	if err := p.program.again(); err != nil {
 		p.child.kill()
 		return err
 	}
-	if !spare() { // the call succeeded, but the process is being killed
+	if !spare() { // the call succeeded, but ctx has ended and the process is being killed
 		return context.Cause(ctx)
 	}
 	p.startTook = time.Since(started)
@@ -164,17 +164,17 @@ func (p *Process) startError(ctx context.Context, err error, silent bool) error 
 	}
 }
 
-// foreignOutput begins go-plugin's error for an output that ends without a handshake, or whose handshake was given
-// up.
+// foreignOutput is the beginning of go-plugin's error for output without a handshake. The output ended, or psbench gave
+// up the search.
 const foreignOutput = "Unrecognized remote plugin message: "
 
-// anotherVersion is go-plugin's error for a plugin with a contract version that the core does not accept.
+// anotherVersion is go-plugin's error for a plugin whose contract version the core does not accept.
 const anotherVersion = "incompatible API version with plugin. Plugin version: %d,"
 
-// noVersion is its error for a plugin whose version is not a number.
+// noVersion is go-plugin's error for a plugin whose contract version is not a number.
 const noVersion = "Error parsing protocol version %q:"
 
-// refusal explains why a plugin with another version of the contract is refused; "" for any other error.
+// refusal explains why a plugin with another version of the contract is refused. refusal returns "" for other errors.
 func refusal(err error) string {
 	var number int
 	var text string
@@ -187,14 +187,14 @@ func refusal(err error) string {
 	return host.Contract.Refusal(number)
 }
 
-// spoke reports whether the handshake was given up because of the program's output.
+// spoke reports whether the search for a handshake was given up because of the program's output.
 func spoke(err error) bool {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	said, foreign := strings.CutPrefix(line, foreignOutput)
 	return foreign && said != ""
 }
 
-// reason says on one line why the handshake failed. go-plugin's own text goes on about how to build plugins.
+// reason returns why the handshake failed, on one line. reason drops go-plugin's advice on how to build plugins.
 func reason(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	said, foreign := strings.CutPrefix(line, foreignOutput)
@@ -217,10 +217,10 @@ func reason(err error) string {
 	}
 }
 
-// needlessCertificate explains why a handshake with a sixth word is refused.
+// needlessCertificate is the error for a handshake with a sixth field.
 const needlessCertificate = "its handshake has a certificate as its sixth word, but psbench asks for none"
 
-// unanswered explains why the first call of a process failed.
+// unanswered explains why the first call to a process failed.
 func (p *Process) unanswered(err error) string {
 	switch said := status.Convert(err); said.Code() {
 	case codes.Unavailable:
@@ -232,7 +232,7 @@ func (p *Process) unanswered(err error) string {
 	}
 }
 
-// lastWords ends an error message with the last output of the process, if any.
+// lastWords returns the last output of the process as the end of an error message, or "" if there is none.
 func (p *Process) lastWords() string {
 	p.child.drained()
 	if last := p.words.last(); last != "" {
@@ -241,7 +241,7 @@ func (p *Process) lastWords() string {
 	return ""
 }
 
-// Contract returns the version of the plugin's contract, as in 2.0; "" before its handshake.
+// Contract returns the version of the plugin's contract, as in 2.0, or "" before the handshake.
 func (p *Process) Contract() string {
 	if number := p.client.NegotiatedVersion(); number > 0 {
 		return host.VersionOf(number).String()
@@ -252,8 +252,8 @@ func (p *Process) Contract() string {
 // LastWords returns the last output of the process on one line.
 func (p *Process) LastWords() string { return quote.Message(p.words.last()) }
 
-// Raised returns the Python exception whose traceback was the last output of the process, and where in the plugin
-// it was raised; "" if the last output was something else.
+// Raised returns the Python exception at the end of the process's output, and where in the plugin it was raised. Raised
+// returns "" if the output ends with something else.
 func (p *Process) Raised() (what, where string) {
 	p.words.mu.Lock()
 	defer p.words.mu.Unlock()
@@ -263,10 +263,10 @@ func (p *Process) Raised() (what, where string) {
 // StartTook returns the time from exec to the end of the handshake.
 func (p *Process) StartTook() time.Duration { return p.startTook }
 
-// PID returns the process number, or 0 if it never started.
+// PID returns the process ID, or 0 if the process never started.
 func (p *Process) PID() int { return p.child.pid() }
 
-// Address returns the path of the Unix socket at which the process is called.
+// Address returns the path of the Unix socket on which the process accepts calls.
 func (p *Process) Address() string {
 	if at := p.client.ReattachConfig(); at != nil {
 		return at.Addr.String()
@@ -277,22 +277,22 @@ func (p *Process) Address() string {
 // Exited returns a channel that is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.child.exited }
 
-// Death returns a *DeathError that says, once Exited is closed, how the process ended and what it last printed.
-// phase is what the run was doing.
+// Death returns a *DeathError that says how the process ended and what it printed last. Call it only after Exited is
+// closed. phase is what the run was doing.
 func (p *Process) Death(phase string) error {
 	return &DeathError{fmt.Sprintf("%s (process %d) %s%s", p.Name, p.PID(), p.child.status(phase), p.lastWords())}
 }
 
-// DeathError is the end of a process that the core did not end.
+// DeathError is the error for a process that ended before the core ended it.
 type DeathError struct{ text string }
 
 func (e *DeathError) Error() string { return e.text }
 
-// DeathElsewhere returns the end of a process on another host, in the words of the agent there.
+// DeathElsewhere returns the error for a process that ended on another host. death is the message of the agent there.
 func DeathElsewhere(host, death string) error { return &DeathError{"on " + host + " " + death} }
 
-// stop ends the process and waits until it is gone. A stopped or hanging process does not answer, so asking has a
-// deadline of its own.
+// stop ends the process and waits until it has ended. A process that is stopped or hangs does not answer, so the
+// request to end has its own deadline.
 func (p *Process) stop(gently bool) {
 	if !gently {
 		p.child.kill()
@@ -300,7 +300,7 @@ func (p *Process) stop(gently bool) {
 	deadline := time.AfterFunc(stopTimeout, p.child.kill)
 	defer deadline.Stop()
 	p.client.Kill()
-	// go-plugin's Kill does nothing for a process without a handshake.
+	// go-plugin's Kill does nothing if the process had no handshake.
 	p.child.kill()
 	p.child.wait()
 	p.child.drained()

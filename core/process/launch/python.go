@@ -15,12 +15,12 @@ import (
 	"github.com/psbench/psbench/python"
 )
 
-// pythonVariable names the folders that Python searches before its own.
+// pythonVariable is the variable with the folders that Python searches before its own.
 const pythonVariable = "PYTHONPATH"
 
-// pythonPath returns the variable with which a plugin in Python finds this program's package psbench, before the
-// folders of the user's own variable. The package is in the user's cache. It is in the run's folder if the cache
-// cannot hold it, or holds a version that cannot be trusted.
+// pythonPath returns PYTHONPATH with the folder of this psbench's Python package before the user's own folders. The
+// package is usually in the user's cache. If the cache cannot hold the package, or holds one that cannot be trusted,
+// the package is in the run's folder.
 func (l *Launcher) pythonPath() (string, error) {
 	l.python.Do(func() {
 		if l.pythonFolder, l.pythonError = PythonFolder(); l.pythonError != nil {
@@ -37,16 +37,17 @@ func (l *Launcher) pythonPath() (string, error) {
 	return pythonVariable + "=" + path, nil
 }
 
-// isPythonPath reports whether a variable, with its value, is PYTHONPATH. If there were two, Python would use the
-// first.
+// isPythonPath reports whether an entry NAME=VALUE of an environment sets PYTHONPATH. If an environment had two such
+// entries, Python would use the first.
 func isPythonPath(variable string) bool { return strings.HasPrefix(variable, pythonVariable+"=") }
 
-// compiled is the folder in which Python keeps the compiled sources beside it.
+// compiled is the name of the folder in which Python keeps compiled sources.
 const compiled = "__pycache__"
 
-// PythonFolder returns the folder of the user's cache with the Python package; it writes the package if it is
-// missing. An existing folder is used only if it has exactly the package and what Python compiled from it, and only
-// the user and root can change it.
+// PythonFolder returns the folder in the user's cache with the Python package. PythonFolder writes the package if the
+// folder is missing. PythonFolder returns an error for an existing folder if files are missing or unexpected. Files
+// that Python compiled are expected. PythonFolder also returns an error if users other than this one and root can
+// change the folder.
 func PythonFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -58,14 +59,15 @@ func PythonFolder() (string, error) {
 	return cachedPython(filepath.Join(cache, "psbench"), python.Files)
 }
 
-// pythonIn returns a folder below dir with the Python package, for one run.
+// pythonIn writes the Python package into a folder below dir, for one run.
 func pythonIn(dir string) (string, error) {
 	folder := filepath.Join(dir, "python")
 	return folder, writePython(folder, python.Files)
 }
 
-// cachedPython is PythonFolder for files below a cache folder. It writes to a temporary folder first, so others
-// find everything or nothing. Of two concurrent writers, the second finds the first one's folder.
+// cachedPython does the work of PythonFolder for any files and cache folder. cachedPython writes to a temporary folder
+// and renames it, so that other processes find either all files or none. If two processes write at once, the second
+// uses the folder of the first.
 func cachedPython(cache string, files fs.FS) (string, error) {
 	name, err := pythonName(files)
 	if err != nil {
@@ -80,7 +82,7 @@ func cachedPython(cache string, files fs.FS) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		defer func() { _ = os.RemoveAll(beside) }() // already gone after success
+		defer func() { _ = os.RemoveAll(beside) }() // does nothing after the rename
 		if err := writePython(beside, files); err != nil {
 			return "", err
 		}
@@ -94,7 +96,7 @@ func cachedPython(cache string, files fs.FS) (string, error) {
 	return folder, checkPython(folder, files)
 }
 
-// pythonName derives a folder's name from the paths and contents of its files.
+// pythonName returns a folder name that depends on the paths and contents of the files.
 func pythonName(files fs.FS) (string, error) {
 	hash := sha256.New()
 	err := eachFile(files, func(path string, text []byte) error {
@@ -104,7 +106,7 @@ func pythonName(files fs.FS) (string, error) {
 	return fmt.Sprintf("python-%x", hash.Sum(nil)[:8]), err
 }
 
-// eachFile visits files in the order of their paths.
+// eachFile visits all files in the order of their paths.
 func eachFile(files fs.FS, visit func(path string, text []byte) error) error {
 	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -118,7 +120,8 @@ func eachFile(files fs.FS, visit func(path string, text []byte) error) error {
 	})
 }
 
-// writePython writes files into a folder, independent of the umask, with subfolders for what Python compiles.
+// writePython writes files into a folder, with modes that do not depend on the umask. writePython also makes the
+// subfolders in which Python keeps compiled sources.
 func writePython(folder string, files fs.FS) error {
 	return eachFile(files, func(path string, text []byte) error {
 		path = filepath.Join(folder, path)
@@ -129,8 +132,8 @@ func writePython(folder string, files fs.FS) error {
 	})
 }
 
-// checkPython returns an error if a folder, a resolved path, must not be used: it lacks files, has others, or other
-// users could change it.
+// checkPython returns an error if the folder must not be used: files are missing or unexpected, or other users could
+// change the folder. The path must be resolved.
 func checkPython(folder string, files fs.FS) error {
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 )
 
-// A plugin finds the package psbench before what the user's own PYTHONPATH names: in the cache, or in
-// the run's folder where there is none. psbench's own processes need none.
+// A plugin finds the package psbench before the folders of the user's PYTHONPATH. The package is in the cache, or in
+// the run's folder if there is no cache. psbench's own processes do not get the variable.
 func TestPythonPath(t *testing.T) {
 	cache := t.TempDir()
 	for name, c := range map[string]struct{ cache, own, begins, ends string }{
@@ -30,7 +30,7 @@ func TestPythonPath(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Of two variables of a name Python takes the first.
+			// If the environment had two entries for a variable, Python would use the first.
 			set := slices.DeleteFunc(cmd.Env,
 				func(variable string) bool { return !strings.HasPrefix(variable, pythonVariable+"=") })
 			if len(set) != 1 {

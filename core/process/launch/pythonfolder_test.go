@@ -17,7 +17,7 @@ var pythonFiles = fstest.MapFS{
 	"psbench/deep/__init__.py": {Data: []byte("b = 1\n")},
 }
 
-// What is in the folder of the source, and no test, is in the binary.
+// The binary carries all files of the package's source folder, except tests.
 func TestAllOfThePackageIsCarried(t *testing.T) {
 	source := os.DirFS("../../../python")
 	count := 0
@@ -41,8 +41,8 @@ func TestAllOfThePackageIsCarried(t *testing.T) {
 	}
 }
 
-// However many put the package into a cache at once, each finds all of it, and what Python compiles
-// there does no harm.
+// If many processes write the package into a cache at once, each of them finds all files. What Python compiles there
+// does no harm.
 func TestManyCachePythonAtOnce(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "not", "there")
 	var wg sync.WaitGroup
@@ -65,7 +65,7 @@ func TestManyCachePythonAtOnce(t *testing.T) {
 	}
 }
 
-// A folder that is not what was put there, or that others could change, is not used.
+// psbench does not use a folder whose files differ from the package or that other users could change.
 func TestPythonFolderThatIsNotUsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(t *testing.T, folder string) error
@@ -121,7 +121,7 @@ func TestPythonFolderThatIsNotUsed(t *testing.T) {
 	}
 }
 
-// Another package is in another folder.
+// A package with other contents gets another folder.
 func TestContentsNameThePythonFolder(t *testing.T) {
 	names := map[string]bool{}
 	for _, f := range []fstest.MapFS{pythonFiles, {"psbench/__init__.py": {}},

@@ -20,38 +20,38 @@ import (
 	"github.com/psbench/psbench/internal/host"
 )
 
-// supervisorFD is the supervisor's end of its connection to the core.
+// supervisorFD is the file descriptor of the supervisor's connection to the core.
 const supervisorFD = 3
 
-// endTimeout limits how long the supervisor tries to end what plugins have started.
+// endTimeout limits how long the supervisor tries to kill what plugins have started.
 const endTimeout = 5 * time.Second
 
-// supervisor is the process that starts plugins and ends everything that they leave behind. Everything below it
-// belongs to one run; orphans below it become its children. It lives slightly longer than the core and notices the
-// core's end by the end of the connection.
+// supervisor is the process that starts plugins and kills everything that they leave behind. All its descendants belong
+// to one run, and orphans among them become its children. The supervisor lives slightly longer than the core. The
+// supervisor notices the core's end when its connection to the core ends.
 type supervisor struct {
 	folder *folder
 	forks  chan func()
-	born   chan struct{} // gets a token after each start
+	born   chan struct{} // receives a token after each start
 
 	mu      sync.Mutex
-	plugins map[int]*supervised // not yet reaped
+	plugins map[int]*supervised // plugins that are not yet reaped
 	groups  []*limit.Group      // cgroups that were made
-	over    bool                // nothing more may be started
+	over    bool                // no more programs may be started
 }
 
 // supervised is one plugin process.
 type supervised struct {
 	pid    int
-	killed bool // it was alive when it was killed
+	killed bool // the plugin was alive when the supervisor killed it
 	group  *limit.Group
 	ended  chan syscall.WaitStatus
 }
 
-// supervise is the main function of the supervisor process; it returns the exit status.
+// supervise is the main function of the supervisor process. supervise returns the exit status.
 func supervise() int {
-	// Signals that forkAll unblocks are caught here. Unlike an ignored signal, a caught signal gets its default
-	// effect back in a started program.
+	// The supervisor catches the signals that forkAll unblocks, instead of ignoring them. In a program that the
+	// supervisor starts, a caught signal has its default effect again, but an ignored signal would stay ignored.
 	signal.Notify(make(chan os.Signal, 1), shielded...)
 	core, err := connOf(os.NewFile(supervisorFD, "core"))
 	if err != nil {
@@ -72,7 +72,7 @@ func supervise() int {
 	return s.end()
 }
 
-// begin adopts future orphans and makes the folder.
+// begin makes this process adopt orphans among its descendants, and makes the folder.
 func (s *supervisor) begin() (err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("the supervisor cannot adopt orphans: %w", err)
@@ -114,8 +114,8 @@ func (s *supervisor) end() int {
 	return status
 }
 
-// run starts a program and reports its start and end. It kills the program when the core asks or is gone; both end
-// the line.
+// run starts a program and reports its start and its end to the core. run kills the program when the connection of the
+// order ends. The connection ends when the core asks for this or is gone.
 func (s *supervisor) run(o order, files []*os.File) {
 	line, err := connOf(files[0])
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *supervisor) run(o order, files []*os.File) {
 	_ = out.Encode(end{Status: status, Killed: p.killed, Exceeded: exceeded, Counted: counted})
 }
 
-// start starts a program as the leader of its own group, to shield it from the terminal's signals: the core ends
-// its processes in order.
+// start starts a program as the leader of its own process group. Signals from the terminal then do not reach the
+// program, so that the core can end its processes in order.
 func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	var p *supervised
 	s.forks <- func() {
 		defer close(done)
-		s.mu.Lock() // it must be in the list before it is reaped
+		s.mu.Lock() // reapAll must find the plugin in the list
 		defer s.mu.Unlock()
 		if s.over {
 			err = errors.New("the run is over")
@@ -192,11 +192,11 @@ func (s *supervisor) start(o order, files []*os.File) (*supervised, error) {
 	return p, err
 }
 
-// memoryGroup makes a cgroup for a plugin, or returns nil if that is impossible.
+// memoryGroup makes a cgroup for a plugin. memoryGroup returns nil if that is impossible.
 func (s *supervisor) memoryGroup(bytes int64) *limit.Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over { // the cgroups are about to be removed
+	if s.over { // end is about to remove the cgroups
 		return nil
 	}
 	g := limit.MakeGroup(fmt.Sprintf("%s.%d", filepath.Base(s.folder.path), len(s.groups)), bytes)
@@ -206,9 +206,10 @@ func (s *supervisor) memoryGroup(bytes int64) *limit.Group {
 	return g
 }
 
-// forkAll is the only goroutine that forks; it keeps its thread permanently. The kernel sends the parent-death
-// signal, which ends plugins of a killed supervisor, when the forking thread ends, not when the process does. A
-// thread of Go's pool could end at any time. Children inherit the thread's blocked signals, so it blocks none.
+// forkAll is the only goroutine that forks, and it keeps its thread permanently. If the supervisor is killed, the
+// kernel's parent-death signal ends the plugins. But the kernel sends this signal when the thread that forked ends, not
+// when the process does, and other threads of Go may end at any time. Children inherit the signals that the thread
+// blocks, so forkAll blocks none.
 func (s *supervisor) forkAll() {
 	runtime.LockOSThread()
 	_ = unix.PthreadSigmask(unix.SIG_UNBLOCK, shieldedMask(), nil)
@@ -217,7 +218,7 @@ func (s *supervisor) forkAll() {
 	}
 }
 
-// kill kills a plugin and its group unless the plugin has ended.
+// kill kills a plugin and its process group, unless the plugin has ended.
 func (s *supervisor) kill(p *supervised) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,11 +229,12 @@ func (s *supervisor) kill(p *supervised) {
 		p.killed = true
 	}
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
-	_ = unix.Kill(p.pid, unix.SIGKILL) // it may have changed its group
+	_ = unix.Kill(p.pid, unix.SIGKILL) // the plugin may have changed its group
 }
 
-// reapAll reaps every child: plugins and their orphans. It kills a plugin's group while the plugin still holds its
-// number, which is also the group's. Processes that have left the group are killed at the end.
+// reapAll reaps every child: plugins and orphans. reapAll kills the group of a plugin before it reaps the plugin. Until
+// then the group's ID, which is the plugin's process ID, cannot be reused. Processes that have left the group are
+// killed when the run ends.
 func (s *supervisor) reapAll() {
 	for {
 		pid, err := nextExit(0)
@@ -257,18 +259,18 @@ func (s *supervisor) reapAll() {
 	}
 }
 
-// childless reports whether there are no more children, reaped or not.
+// childless reports whether this process has no children, not even children that wait to be reaped.
 func childless() bool {
 	_, err := nextExit(unix.WNOHANG)
 	return errors.Is(err, unix.ECHILD)
 }
 
-// nextExit waits until a child has ended, and leaves it to be reaped.
+// nextExit waits until a child has ended and returns its process ID. nextExit does not reap the child.
 func nextExit(options int) (pid int, err error) {
 	var info unix.Siginfo
 	err = unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOWAIT|options, nil)
-	// Package unix has no name for the process number. It is the first word after the three named fields, aligned
-	// for a pointer.
+	// Package unix has no name for the field with the process ID. The field is the first word after the three named
+	// fields, aligned like a pointer.
 	const at = (3*4 + unsafe.Sizeof(uintptr(0)) - 1) &^ (unsafe.Sizeof(uintptr(0)) - 1)
 	return int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), at))), err // #nosec G103 -- siginfo_t has it there
 }

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// family is what a hostile plugin leaves behind: sleepers in its group, in sessions of
-// their own, and without parent or environment. They sleep for a time of their own, by
-// which they are found.
+// family is a set of processes that a hostile plugin leaves behind. The members are sleeps in the plugin's group, in
+// their own sessions, and without parent or environment. All members sleep for a unique time, by which the test finds
+// them.
 type family struct {
 	t    *testing.T
 	time string
@@ -31,7 +31,7 @@ func newFamily(t *testing.T) family {
 	return f
 }
 
-// settings have an actor start the family, with its output elsewhere.
+// settings returns settings that make an actor start the family. The family's output is discarded.
 func (f family) settings(more string) string {
 	spawn :=
 		strings.ReplaceAll(`exec >/dev/null 2>&1; s=$(command -v sleep); $s T & setsid $s T & env -i setsid $(command -v sh) -c \"$s T &\"`,
@@ -62,7 +62,7 @@ func (f family) await(want int) {
 
 func TestNothingThatPluginsStartStays(t *testing.T) {
 	for name, c := range map[string]struct {
-		settings string // after those that start the family
+		settings string // further settings, after those that start the family
 		end      func(*testing.T, *Launcher, *Process)
 	}{
 		"after a good end": {end: func(t *testing.T, l *Launcher, _ *Process) {
@@ -108,7 +108,7 @@ func TestNothingThatPluginsStartOutlivesTheCore(t *testing.T) {
 	requireEmptied(t, base, 0)
 }
 
-// Killing whole groups beats a program that forks all the time.
+// Killing whole groups ends even a program that forks all the time.
 func TestForkingPluginIsEnded(t *testing.T) {
 	l, f := launcher(t), newFamily(t)
 	p := started(t, l, "trainer0")
@@ -149,7 +149,7 @@ func TestDeathOfTheSupervisor(t *testing.T) {
 	requireGone(t, l.Directory())
 }
 
-// Neither a hang-up nor what a terminal sends ends the supervisor, at any moment.
+// Neither a hang-up nor a signal from the terminal ends the supervisor, at any moment.
 func TestSupervisorIgnoresSignals(t *testing.T) {
 	for i := range 10 {
 		base := shortBase(t)
@@ -170,7 +170,7 @@ func TestSupervisorIgnoresSignals(t *testing.T) {
 	}
 }
 
-// supervisors are those whose temporary folder is base.
+// supervisors lists the supervisors whose temporary folder is base.
 func supervisors(base string) []int {
 	var found []int
 	for _, pid := range pids() {
@@ -183,16 +183,15 @@ func supervisors(base string) []int {
 	return found
 }
 
-// When core and supervisor are killed together, the next supervisor clears what stays,
-// and nothing else.
+// If core and supervisor are killed together, the next supervisor removes what they left, and nothing else.
 func TestDeadFolderIsCleared(t *testing.T) {
 	base := shortBase(t)
 	t.Setenv("TMPDIR", base)
 	var kept []string
 	for name, mode := range map[string]os.FileMode{
-		"psbench-results":      0o700, // no name of ours
-		"psbench-AAAAAAAAAAAA": 0o755, // nor the mode
-		"psbench-BBBBBBBBBBBB": 0o700, // nor the lock
+		"psbench-results":      0o700, // wrong name
+		"psbench-AAAAAAAAAAAA": 0o755, // wrong mode
+		"psbench-BBBBBBBBBBBB": 0o700, // no lock file
 	} {
 		path := filepath.Join(base, name)
 		if err := os.Mkdir(path, mode); err != nil {
@@ -206,24 +205,24 @@ func TestDeadFolderIsCleared(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(base, "psbench-AAAAAAAAAAAA", lockName), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	alive := launcher(t) // its supervisor clears too, and would take a folder for dead that has no file yet
+	alive := launcher(t) // its supervisor also cleans up, and could remove a folder that has no lock file yet
 	f := newFamily(t)
 	core := startCore(t, base, withSettings+"="+strings.Replace(f.settings(""), "env -i", "", 1))
 	f.await(3)
 	for _, pid := range supervisors(base) {
 		if parent, _ := statOf(pid); parent.Parent == core.Process.Pid {
-			_ = syscall.Kill(pid, syscall.SIGSTOP) // it must not notice the death of the core
+			_ = syscall.Kill(pid, syscall.SIGSTOP) // the supervisor must not notice the death of the core
 			_ = core.Process.Kill()
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 	_ = core.Wait()
-	launcher(t) // the next
+	launcher(t) // the next supervisor
 	f.await(0)
 	want := append(kept, alive.Directory())
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		found, _ := filepath.Glob(filepath.Join(base, "psbench-*"))
-		if len(found) == len(want)+1 { // and the next one's
+		if len(found) == len(want)+1 { // only the folder of the next supervisor is new
 			break
 		}
 		if time.Now().After(end) {
@@ -237,7 +236,7 @@ func TestDeadFolderIsCleared(t *testing.T) {
 	}
 }
 
-// A user who starts the supervisor or sets a variable of psbench loses nothing.
+// A user who starts the supervisor by hand, or sets a variable of psbench, loses no files.
 func TestVariablesFromOutsideMeanNothing(t *testing.T) {
 	mine := filepath.Join(t.TempDir(), "psbench-AAAAAAAAAAAA")
 	if err := os.Mkdir(mine, 0o700); err != nil {
@@ -259,8 +258,8 @@ func TestVariablesFromOutsideMeanNothing(t *testing.T) {
 	}
 }
 
-// A process that ends before its handshake is reported by its exit status, however late its end is noticed after
-// the end of its output.
+// If a process ends before its handshake, the error has its exit status. The error is the same even if psbench notices
+// the end of the process long after the end of its output.
 func TestDeathsBeforeTheHandshake(t *testing.T) {
 	l := launcher(t)
 	const starts = 32
@@ -279,7 +278,7 @@ func TestDeathsBeforeTheHandshake(t *testing.T) {
 	}
 }
 
-// A process that is already dying does not count as killed.
+// Killing a process that is already dying does not count as killing it.
 func TestKilledIsWhoWasAlive(t *testing.T) {
 	for command, alive := range map[string]bool{"exec sleep 1000": true, "exit 3": false} {
 		dying := exec.Command("sh", "-c", command)
@@ -290,7 +289,7 @@ func TestKilledIsWhoWasAlive(t *testing.T) {
 		pid := dying.Process.Pid
 		for end := time.Now().Add(patience); !alive; time.Sleep(time.Millisecond) {
 			if now, ok := statOf(pid); !ok || now.Exiting || time.Now().After(end) {
-				break // it has ended, and nobody waits for it yet
+				break // the process has ended but is not yet reaped
 			}
 		}
 		p := &supervised{pid: pid}
@@ -304,7 +303,7 @@ func TestKilledIsWhoWasAlive(t *testing.T) {
 	}
 }
 
-// A name may have anything in it, also what looks like the rest of the line.
+// A process name may contain any characters, even text that looks like the rest of the line in stat.
 func TestStatOf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a) R 1 (b")
 	if err := os.Symlink("/bin/sleep", path); err != nil {

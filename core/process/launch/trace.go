@@ -6,33 +6,33 @@ import (
 	"github.com/psbench/psbench/internal/stack"
 )
 
-// trace parses, line by line, what the Go runtime prints when it ends a process: the reason and the stacks. It
-// keeps the first frames of the first stack.
+// trace parses the Go runtime's last output line by line: the reason for the end of a process, and stacks. trace keeps
+// the reason and the first frames of the first stack.
 type trace struct {
-	why string // empty: no such output
+	why string // reason; empty if there was no such output
 
 	stack         stackState
-	call          string   // its place is on the next line
-	part, psbench []string // frames of the plugin, and of psbench code below them
+	call          string   // call whose place is on the next line
+	part, psbench []string // frames of the plugin, and of psbench code that the plugin called
 }
 
 type stackState int
 
 const (
-	awaited stackState = iota // no goroutine yet
+	awaited stackState = iota // before the first goroutine
 	reading
 	read
 )
 
-// mostFrames limits the frames in a message.
+// mostFrames limits how many frames a message contains.
 const mostFrames = 3
 
-// endings begin the line that says why a process ends. If a thread or memory is not available, the runtime prints
-// that before it prints a fatal error.
+// endings are the beginnings of lines that say why a process ends. If a thread or memory is not available, the runtime
+// prints such a line before the fatal error.
 var endings = []string{"panic: ", "fatal error: ", "runtime: failed to create new OS thread", "runtime/cgo: ",
 	"SIGSEGV: ", "SIGABRT: ", "SIGBUS: ", "SIGILL: ", "SIGFPE: "}
 
-// isEnding reports whether a line, or the beginning of one, says why a process ends.
+// isEnding reports whether a line, or the first part of a line, says why a process ends.
 func isEnding(line string) bool {
 	for _, start := range endings {
 		if strings.HasPrefix(line, start) {
@@ -42,7 +42,7 @@ func isEnding(line string) bool {
 	return false
 }
 
-// add takes the next line.
+// add parses the next line.
 func (t *trace) add(line string) {
 	switch {
 	case t.why == "":
@@ -62,7 +62,7 @@ func (t *trace) add(line string) {
 	}
 }
 
-// frame parses a line of a stack: a call, or, after a tab, the place of the last call.
+// frame parses a line of a stack. The line is a call or, after a tab, the place of the last call.
 func (t *trace) frame(line string) {
 	switch {
 	case line == "" || strings.HasPrefix(line, "created by "):
@@ -72,7 +72,7 @@ func (t *trace) frame(line string) {
 	default:
 		frame := stack.FrameOf(t.call, line)
 		owner := frame.Owner()
-		if owner == stack.Library { // the plugin called it, unless psbench code is further in
+		if owner == stack.Library { // the plugin called the library, unless psbench code is further in
 			owner = stack.Part
 			if len(t.psbench) > 0 {
 				owner = stack.Psbench
@@ -83,7 +83,7 @@ func (t *trace) frame(line string) {
 			t.part = append(t.part, frame.String())
 		case stack.Psbench:
 			t.psbench = append(t.psbench, frame.String())
-			if len(t.part) > 0 { // from here on, psbench called the plugin
+			if len(t.part) > 0 { // the remaining frames are psbench code that called the plugin
 				t.stack = read
 			}
 		}

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// traceback parses Python's output line by line and keeps the last exception if nothing was printed after it: its
-// message and its frames in the plugin.
+// traceback parses Python's output line by line. If nothing was printed after an exception, traceback keeps the
+// exception's message and its frames in the plugin.
 type traceback struct {
-	what   string // empty: no exception
+	what   string // empty if there was no exception
 	frames []string
 
-	inside bool // its frames follow
+	inside bool // the next lines are frames
 }
 
 const (
 	tracebackStart = "Traceback (most recent call last):"
-	// installed matches paths that do not belong to a plugin.
+	// installed matches paths of files that do not belong to the plugin.
 	installed = `/lib/python3|/dist-packages/|/site-packages/|/python-[0-9a-f]{16}/psbench/|^<frozen `
 )
 
@@ -27,7 +27,7 @@ var (
 	elsewhere = regexp.MustCompile(installed)
 )
 
-// add takes the next line.
+// add parses the next line.
 func (t *traceback) add(line string) {
 	switch frame := frameLine.FindStringSubmatch(line); {
 	case line == tracebackStart:
@@ -44,7 +44,7 @@ func (t *traceback) add(line string) {
 	}
 }
 
-// where returns the plugin's innermost frames, the innermost first, or "".
+// where returns the frames of the plugin, innermost first, or "".
 func (t *traceback) where() string {
 	var out []string
 	for i := len(t.frames) - 1; i >= 0 && len(out) < mostFrames; i-- {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Whichever one variable is missing, a task of several runs alone only where others set what is left as well.
+// If any one variable of a task is missing, the task does not run alone, unless another launcher sets the remaining
+// variables too.
 func TestOneVariableIsMissing(t *testing.T) {
 	archives := recorded(t)
 	for _, name := range []string{"srun", "srun_pmi2", "sbatch_step", "mpirun", "mpirun5", "prterun", "hydra",
@@ -18,7 +19,7 @@ func TestOneVariableIsMissing(t *testing.T) {
 			for i, pair := range all {
 				variable, _, _ := strings.Cut(pair, "=")
 				s.Environ = append(append([]string{}, all[:i]...), all[i+1:]...)
-				if f := Look(s); f.Refusal() == nil && variable != "PRTE_LAUNCHED" { // PMIX_RANK is set by srun, too
+				if f := Look(s); f.Refusal() == nil && variable != "PRTE_LAUNCHED" { // srun also sets PMIX_RANK
 					t.Errorf("%s without %s runs alone:\n%s", name, variable, told(f))
 				}
 			}
@@ -26,7 +27,7 @@ func TestOneVariableIsMissing(t *testing.T) {
 	}
 }
 
-// What tells of other tasks keeps a process from running alone; what scripts and shells have does not.
+// Variables that indicate other tasks keep a process from running alone. Variables of scripts and shells do not.
 func TestSignsOfOthers(t *testing.T) {
 	for environ, want := range map[string]string{
 		"PSBENCH_SECRET=x":                                                         "PSBENCH_SECRET is set, but no launcher has started this process as one of several: unset it, or start psbench as several tasks, as mpirun does; PSBENCH_ALONE=1 if this process is to run alone",

@@ -9,11 +9,11 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 )
 
-// CorePort is the port of the first task if the launcher names only its host.
+// CorePort is the port of the first task if the launcher gives only that task's host.
 const CorePort = "29417"
 
-// Core returns the address HOST:PORT of the first task, and the variable that gives it: the user's, or the one with
-// which torchrun or LeaderWorkerSet name a host. It is "" without such a variable.
+// Core returns the address HOST:PORT of the first task, and the variable that contains it. The variable is either the
+// user's or the one in which torchrun or LeaderWorkerSet gives the host. If neither is set, both results are "".
 func (f *Finding) Core(environ []string) (address, variable string) {
 	value := func(name string) string {
 		for _, v := range slices.Backward(environ) {
@@ -34,7 +34,7 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 	return net.JoinHostPort(value(leader), CorePort), leader
 }
 
-// Stranded is the error that this task cannot find the others; it says what to type instead.
+// Stranded returns the error for a task that cannot find the other tasks. The error says which command to type instead.
 func (f *Finding) Stranded() error {
 	v := f.view()
 	return fmt.Errorf(
@@ -42,7 +42,7 @@ func (f *Finding) Stranded() error {
 		v.Launcher, f.Place.words(), v.sources(), f.meeting(), option.OverrideVariable)
 }
 
-// meeting says what makes the launcher's tasks find each other.
+// meeting returns advice on how the tasks of this launcher can find each other.
 func (f *Finding) meeting() string {
 	const drawn = "head -c 32 /dev/urandom | base64"
 	switch f.Launcher {
@@ -63,7 +63,7 @@ func (f *Finding) meeting() string {
 		option.SecretVariable)
 }
 
-// first is an address at which the first task can wait. Only that task knows its host.
+// first returns an address for the first task. Only that task knows its host.
 func (f *Finding) first() string {
 	if f.Place.Rank == 0 {
 		return net.JoinHostPort(f.Place.Host, CorePort)
@@ -71,8 +71,8 @@ func (f *Finding) first() string {
 	return "HOST_OF_RANK_0:" + CorePort
 }
 
-// Crowded returns an error if several tasks share this host, where one task would start all processes; it says what
-// to type instead. It is nil if the launcher reports no such tasks.
+// Crowded returns an error if several tasks share this host. One task would start all processes of the host, so the
+// error says which command to type instead. Crowded returns nil if the launcher reports no such tasks.
 func (f *Finding) Crowded() error {
 	p := f.Place
 	if p.Here < 2 {

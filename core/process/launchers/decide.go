@@ -11,11 +11,11 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// decide takes this process's place from the views.
+// decide chooses this process's place from the views of all launchers.
 //
-// A launcher of a single task does not contradict a launcher of several: mpirun may be called within a step of one
-// task. Launchers of several tasks must agree, unless one started the agents of the other, as srun starts
-// torchrun's; then the inner one decides.
+// A launcher with a single task does not contradict a launcher with several, because mpirun may be called within a step
+// of one task. Launchers with several tasks must agree, with one exception: one launcher may have started the agents of
+// the other, as srun starts torchrun's agents. The inner launcher then decides.
 func (f *Finding) decide(r *reader) {
 	f.reader = r
 	f.Launcher, f.Place, f.Why = Alone, Place{Size: 1,
@@ -58,14 +58,14 @@ func (f *Finding) decide(r *reader) {
 	}
 }
 
-// same reports whether two launchers mean the same tasks. A missing value contradicts nothing.
+// same reports whether two launchers describe the same tasks. A missing value is compatible with every value.
 func same(p, q *Place) bool {
 	return p.Rank == q.Rank && (p.Size == q.Size || p.Size == 0 || q.Size == 0) &&
 		(p.Local == q.Local || p.Local < 0 || q.Local < 0) &&
 		(label(p.Host) == label(q.Host) || p.From.Host == "" || q.From.Host == "")
 }
 
-// label returns a host without its domain, which only some launchers write.
+// label strips the domain from a host name. Only some launchers write the domain.
 func label(host string) string {
 	if net.ParseIP(host) == nil {
 		host, _, _ = strings.Cut(host, ".")
@@ -73,16 +73,16 @@ func label(host string) string {
 	return strings.ToLower(host)
 }
 
-// within reports whether the tasks of outer are the agents of inner.
+// within reports whether the tasks of the launcher outer are the agents of the launcher inner.
 func within(inner, outer *Place) bool {
 	a := inner.Agents
 	return a != nil && (a.Size == 0 || a.Rank == outer.Rank && (a.Size == outer.Size || outer.Size == 0))
 }
 
-// Contradiction says how launchers contradict each other, with everything that was read.
+// Contradiction is the error for launchers that disagree. Contradiction lists all values that were read.
 type Contradiction struct {
 	Reason string
-	Rows   [][3]string // launcher, variable, value
+	Rows   [][3]string // columns: launcher, variable, value
 }
 
 func contradicted(views ...View) error {
@@ -111,7 +111,7 @@ func contradicted(views ...View) error {
 	return c
 }
 
-// words describes a place in a sentence.
+// words returns a phrase for a place.
 func (p *Place) words() string {
 	text := fmt.Sprintf("rank %d of %d tasks", p.Rank, p.Size)
 	if p.Size == 0 {
@@ -126,7 +126,7 @@ func (p *Place) words() string {
 	return text
 }
 
-// Error returns the reason and a table of what was read.
+// Error returns the reason and a table of all values that were read.
 func (c *Contradiction) Error() string {
 	rows := slices.Insert(slices.Clone(c.Rows), 0, [3]string{"launcher", "variable", "value"})
 	var widths [2]int
@@ -143,10 +143,11 @@ func (c *Contradiction) Error() string {
 	return text.String()
 }
 
-// Refusal says why a command for one process must not start here; nil if this process is a single task.
+// Refusal returns an error if a command for a single process must not run here. Refusal returns nil if this process is
+// a single task.
 func (f *Finding) Refusal() error {
 	const override = option.OverrideVariable + "=1 if this process is to run alone all the same"
-	// A user can correct a file of hosts; what a launcher says may be wrong.
+	// The override is offered only if a launcher set the variables. A user who gives a hosts file can correct it.
 	launched := slices.ContainsFunc(f.Views,
 		func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })
 	switch {
@@ -163,7 +164,7 @@ func (f *Finding) Refusal() error {
 		v.Launcher, f.Place.words(), v.sources(), v.alone, override)
 }
 
-// Decides names the deciding launcher in a sentence, or the user if there is none.
+// Decides returns the name of the launcher that decides, or of the user's override if none does.
 func (f *Finding) Decides() string {
 	if f.Launcher == Alone {
 		return option.OverrideVariable
@@ -171,13 +172,13 @@ func (f *Finding) Decides() string {
 	return f.Launcher
 }
 
-// view returns the view of the deciding launcher.
+// view returns the view of the launcher that decides.
 func (f *Finding) view() View {
 	i := slices.IndexFunc(f.Views, func(v View) bool { return v.Launcher == f.Launcher })
 	return f.Views[i]
 }
 
-// sources names the variables with size and rank.
+// sources lists the variables from which size and rank were read.
 func (v View) sources() string {
 	var names []string
 	for _, read := range v.Read {
@@ -188,14 +189,13 @@ func (v View) sources() string {
 	return cmp.Or(strings.Join(names, ", "), v.Why)
 }
 
-// Speaks reports whether the launcher lets its tasks communicate.
+// Speaks reports whether the launcher lets its tasks communicate by PMI-1.
 func (f *Finding) Speaks() bool {
 	variable, _ := f.Connection()
 	return variable != ""
 }
 
-// SpeaksPMIx reports whether the tasks can communicate by PMIx, through a library that knows where the launcher
-// listens.
+// SpeaksPMIx reports whether the tasks can communicate by PMIx. PMIx needs a library that knows the launcher's address.
 func (f *Finding) SpeaksPMIx() bool {
 	if f.Launcher != "Open MPI" && f.Launcher != "Slurm" {
 		return false
@@ -205,8 +205,8 @@ func (f *Finding) SpeaksPMIx() bool {
 	return server != "" && named && f.reader.count("PMIX_RANK") == f.Place.Rank
 }
 
-// Connection returns the variable with the connection to a launcher that speaks PMI-1 and started this process as
-// the decided rank; "" if there is none.
+// Connection returns the variable that gives a connection to a launcher with PMI-1. This launcher must have started the
+// process as the rank that was decided. If there is none, variable is "".
 func (f *Finding) Connection() (variable, value string) {
 	for _, v := range f.Views {
 		if v.Launcher != hydra || v.Place == nil || f.Launcher == Alone || !same(v.Place, &f.Place) ||

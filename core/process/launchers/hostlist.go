@@ -13,14 +13,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Host is a host of a file of hosts.
+// Host is a host from a hosts file.
 type Host struct {
-	Name    string // or an address
-	User    string // for ssh; "" for the one in its configuration
-	Program string // the path of psbench there; "" for the path here
+	Name    string // name or address
+	User    string // user for ssh; "" for the user in ssh's configuration
+	Program string // path of psbench on that host; "" for the same path as here
 }
 
-// Target is the host as an argument of ssh.
+// Target returns the host as an argument for ssh.
 func (h Host) Target() string {
 	if h.User == "" {
 		return h.Name
@@ -28,7 +28,7 @@ func (h Host) Target() string {
 	return h.User + "@" + h.Name
 }
 
-// String returns the host's line.
+// String formats the host as a line of a hosts file.
 func (h Host) String() string {
 	if h.Program == "" {
 		return h.Target()
@@ -36,22 +36,22 @@ func (h Host) String() string {
 	return h.Target() + " psbench=" + h.Program
 }
 
-// Limits of a file of hosts.
+// These constants limit a hosts file.
 const (
 	mostHosts = 1 << 14
-	mostSlots = 1 << 10 // of a line
+	mostSlots = 1 << 10 // largest number of slots per line
 )
 
-// ParseHosts reads a file of hosts: one host per line, as in "node1 psbench=/opt/psbench". It also reads the files
-// of Open MPI and DeepSpeed (node1 slots=4), of MPICH, Intel MPI and Horovod (node1:4, separated by commas), Slurm
-// (node[01-04,7]) and PBS (a line for each slot of a host). A word that begins with # starts a comment. Errors
-// begin with the line number.
+// ParseHosts parses a hosts file with one host per line, as in "node1 psbench=/opt/psbench". ParseHosts also parses the
+// files of other programs. Open MPI and DeepSpeed write node1 slots=4. MPICH, Intel MPI and Horovod write node1:4,
+// separated by commas. Slurm writes node[01-04,7], and PBS writes one line for each slot of a host. A word that begins
+// with # starts a comment. Errors begin with the line number.
 func ParseHosts(text string) ([]Host, error) {
 	hosts, _, err := parseHosts(text)
 	return hosts, err
 }
 
-// parseHosts also counts the slots; a host without a count has one.
+// parseHosts parses a hosts file and also counts the slots. A host without a count has one slot.
 func parseHosts(text string) (hosts []Host, slots int, err error) {
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return nil, 0, fmt.Errorf("1: the file is text in UTF-16: save it in UTF-8")
@@ -84,10 +84,10 @@ func parseHosts(text string) (hosts []Host, slots int, err error) {
 	return hosts, slots, nil
 }
 
-// between matches white space around joining characters.
+// between matches a comma or equals sign and the white space around it.
 var between = regexp.MustCompile(`\s*([,=])\s*`)
 
-// parseLine returns the hosts of a line and the sum of their slots.
+// parseLine returns the hosts of a line, and the sum of their slots.
 func parseLine(line string) (hosts []Host, slots int, err error) {
 	words := strings.Fields(between.ReplaceAllString(line, "$1"))
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "#") }); i >= 0 {
@@ -120,15 +120,15 @@ func parseLine(line string) (hosts []Host, slots int, err error) {
 	return hosts, slots, nil
 }
 
-// ignored are options of launchers that do not say where a host is; true marks counts.
+// ignored lists options of launchers that do not say where a host is. The value is true if the option is a count.
 var ignored = map[string]bool{
 	"slots": true, "slot": true, "count": true, "cpu": true, "cpus": true, "max_slots": true, "max-slots": true,
 	"ifname": false, "iface": false, "binding": false,
 }
 
-// parseOptions reads the words after a host: the user and psbench there, and the number of slots.
+// parseOptions parses the words after a host: the user and the path of psbench there, and the number of slots.
 func parseOptions(words []string) (of Host, slots int, err error) {
-	// Grid Engine: slots queue@host processors
+	// Format of Grid Engine: slots queue@host processors
 	if len(words) >= 2 && isCount(words[0]) && strings.Contains(words[1], "@") {
 		slots, _ = strconv.Atoi(words[0])
 		return Host{}, slots, nil
@@ -159,7 +159,7 @@ func parseOptions(words []string) (of Host, slots int, err error) {
 	return of, slots, nil
 }
 
-// expand returns the hosts of a comma-separated list, as Slurm writes it: node[01-03,7],login.
+// expand returns the hosts of a comma-separated list, with ranges as Slurm writes them: node[01-03,7],login.
 func expand(list string) ([]string, error) {
 	var names []string
 	for list != "" {
@@ -175,14 +175,14 @@ func expand(list string) ([]string, error) {
 			return nil, err
 		}
 		if names = append(names, some...); len(names) > mostHosts {
-			break // the caller reports it
+			break // the caller reports the error
 		}
 		list = strings.TrimLeft(list[end:], ",")
 	}
 	return names, nil
 }
 
-// expandRanges returns the hosts of one word of such a list. Brackets with a colon enclose an address.
+// expandRanges returns the hosts of one word of the list. Brackets that contain a colon enclose an IPv6 address.
 func expandRanges(word string) ([]string, error) {
 	head, rest, found := strings.Cut(word, "[")
 	inside, tail, closed := strings.Cut(rest, "]")
@@ -211,7 +211,7 @@ func expandRanges(word string) ([]string, error) {
 	return names, nil
 }
 
-// parseHost reads NAME, USER@NAME, NAME:SLOTS or both. An IPv6 address with slots is in brackets.
+// parseHost parses NAME, USER@NAME, NAME:SLOTS or USER@NAME:SLOTS. An IPv6 address with slots must be in brackets.
 func parseHost(text string) (h Host, slots int, err error) {
 	wrong := fmt.Errorf("%s is no name and no address of a host", quote.String(text))
 	name := text
@@ -247,7 +247,7 @@ func parseHost(text string) (h Host, slots int, err error) {
 	return h, slots, nil
 }
 
-// isCount reports whether a text is a count of slots.
+// isCount reports whether text is a valid number of slots.
 func isCount(text string) bool {
 	count, err := strconv.ParseUint(text, 10, 16)
 	return err == nil && count >= 1 && count <= mostSlots
@@ -255,13 +255,13 @@ func isCount(text string) bool {
 
 const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 
-// isHost accepts names that are safe on command lines: none begins with a dash.
+// isHost reports whether a name is safe on a command line. In particular, the name must not begin with a dash.
 func isHost(name string) bool {
 	return name != "" && len(name) <= 253 && strings.Trim(name, letters+digits+".:_-") == "" &&
 		strings.Trim(name[:1], letters+digits+":") == ""
 }
 
-// isUser is isHost for user names.
+// isUser reports whether a user name is safe on a command line.
 func isUser(name string) bool {
 	return name != "" && len(name) <= 64 && strings.Trim(name, letters+digits+"._-") == "" &&
 		strings.Trim(name[:1], letters+digits+"_") == ""

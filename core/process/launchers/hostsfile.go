@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// hostsFile recognises a user's file of hosts. This process is the first task, whether or not its host is in the
-// file; each other host has one task.
+// hostsFile recognises a hosts file from the user. This process is the first task, whether or not its host is in the
+// file. Each other host in the file gets one task.
 func hostsFile(r *reader) (*Place, string, error) {
 	if r.HostsFile == "" {
 		return nil, "no file is given", nil

@@ -58,7 +58,7 @@ func TestParseHosts(t *testing.T) {
 	}
 }
 
-// Files of launchers are read as they write them.
+// ParseHosts parses the hosts files that launchers write.
 func TestHostsOfLaunchers(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, want string
@@ -95,7 +95,7 @@ func TestHostsOfLaunchers(t *testing.T) {
 	}
 }
 
-// This host may be in the file under its own name or another one, but once.
+// The file may contain this host under its own or another name, but only once.
 func TestThisHostInAFile(t *testing.T) {
 	s := System{Host: "node2", HostsFile: "hosts.txt", IsHere: func(name string) bool { return name == "10.0.0.2" }}
 	for text, want := range map[string]Place{
@@ -127,7 +127,7 @@ func numbered(n int) string {
 	return text.String()
 }
 
-// What is read is written and read again as it was.
+// Formatting a parsed hosts file and parsing it again gives the same hosts.
 func FuzzParseHosts(f *testing.F) {
 	f.Add("node1 slots=4\nnode2 psbench=/opt/psbench\n# node3\n")
 	f.Add("u@node[01-03,7]-ib:2, [fd00::3]:4 max_slots = 8 # all")

@@ -10,13 +10,13 @@ import (
 
 const kubernetes = "Kubernetes Job"
 
-// addresses is the file to which the kubelet writes the pod's own name.
+// addresses is the file in which the kubelet writes the pod's own name.
 const addresses = "/etc/hosts"
 
-// job recognises a pod of an indexed Job, which may be part of a JobSet. Kubernetes tells a pod its index but not
-// the number of pods; the manifest does, with PSBENCH_TASKS. Without that variable, it depends on whether the pods
-// have names in the subdomain of a service. If they have none, the index selects work from a list, and each pod
-// runs alone.
+// job recognises a pod of an indexed Job. The Job may be part of a JobSet. Kubernetes gives a pod its index but not the
+// number of pods. The manifest can give this number in PSBENCH_TASKS. Without this variable, the pods' names decide: if
+// a service gives the pods names in a subdomain, the pods are tasks of one run. If no service does so, the index
+// selects work from a list, and each pod runs alone.
 func job(r *reader) (*Place, string, error) {
 	const index = "JOB_COMPLETION_INDEX"
 	rank, err := r.number(index)
@@ -53,7 +53,7 @@ func job(r *reader) (*Place, string, error) {
 		p.Rank, p.From.Rank = task, option.TaskVariable
 	}
 	_, core := r.text(option.CoreVariable)
-	secret := r.variables[option.SecretVariable] != "" // not noted, because notes are shown
+	secret := r.variables[option.SecretVariable] != "" // not recorded, because recorded values are shown
 	switch {
 	case size == 1:
 		p.Size, p.Rank, p.From = 1, 0, Sources{Size: option.TasksVariable}
@@ -76,7 +76,7 @@ func job(r *reader) (*Place, string, error) {
 	return p, why, nil
 }
 
-// tasks returns the number of pods in the manifest; -1 if it does not say.
+// tasks returns the number of pods that the manifest gives, or -1 if it gives none.
 func (r *reader) tasks() (int, error) {
 	size, err := r.number(option.TasksVariable)
 	if err != nil || size == 0 {
@@ -87,7 +87,7 @@ func (r *reader) tasks() (int, error) {
 	return size, nil
 }
 
-// task returns this pod's number in the manifest; -1 if it does not say.
+// task returns the number of this pod that the manifest gives, or -1 if it gives none.
 func (r *reader) task(size int) (int, error) {
 	task, err := r.number(option.TaskVariable)
 	if err == nil && task >= 0 && size < 0 {
@@ -97,8 +97,8 @@ func (r *reader) task(size int) (int, error) {
 	return task, err
 }
 
-// subdomain returns the subdomain in which the pods of a Job find each other, from the pod's own line of the hosts
-// file: ADDRESS NAME.SUBDOMAIN.NAMESPACE.svc.DOMAIN NAME.
+// subdomain returns the subdomain in which the pods of a Job find each other. subdomain reads the pod's own line in the
+// hosts file: ADDRESS NAME.SUBDOMAIN.NAMESPACE.svc.DOMAIN NAME.
 func (r *reader) subdomain() string {
 	text, err := r.ReadFile(addresses)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package launchers finds out which launcher started this process, as which of how many tasks, and where it read
-// that. Each launcher has a detector, a function of the environment and, for launchers without variables, of files.
-// docs/launchers.md has their order and what they read.
+// Package launchers finds out which launcher started this process, which rank the process has among how many tasks, and
+// where these values were read. Each launcher has a detector, which is a function of the environment. For launchers
+// without variables, the detector also reads files. docs/launchers.md lists the detectors in order, with what they
+// read.
 package launchers
 
 import (
@@ -15,77 +16,78 @@ import (
 // System is the input of the detectors.
 type System struct {
 	Environ   []string
-	Host      string // this host's own name
+	Host      string // name of this host
 	ReadFile  func(path string) ([]byte, error)
-	HostsFile string // that the user names, or ""
-	// IsHere reports whether a name or an address of that file belongs to this host; if nil, only the host's own
-	// name does.
+	HostsFile string // path of the user's hosts file, or ""
+	// IsHere reports whether a name or an address in the hosts file belongs to this host. If IsHere is nil, only the
+	// host's own name belongs to this host.
 	IsHere func(name string) bool
 }
 
-// Place is the place of a process among the tasks of a launcher.
+// Place is the rank of a process among the tasks of a launcher, and where it runs.
 type Place struct {
-	Size  int // tasks, 0 if the launcher does not say
+	Size  int // number of tasks; 0 if the launcher does not give it
 	Rank  int
-	Local int // rank among the tasks of the host, -1 if the launcher does not say
-	Here  int // tasks on this host, 0 if the launcher does not say
+	Local int // rank among the tasks on this host; -1 if the launcher does not give it
+	Here  int // number of tasks on this host; 0 if the launcher does not give it
 	Host  string
 	From  Sources
-	// Agents is set if one of several processes of the launcher itself started the task. Another launcher may have
-	// started those processes.
+	// Agents is set if the launcher runs a process of its own on each of several hosts, and one of these started the
+	// task. Another launcher may have started these processes.
 	Agents *Agents
-	// Others are the hosts of the user's file without this one: ranks 1, 2 and so on.
+	// Others are the hosts of the user's hosts file except this one. These hosts are ranks 1, 2 and so on.
 	Others []Host
-	// Apart means that this host is not in that file, so it runs only the core.
+	// Apart means that this host is not in the hosts file, so that it runs only the core.
 	Apart bool
 }
 
-// Sources says where the values of a place come from: a variable, a file, or "" for values that follow from the
-// launcher itself and for the host's own name.
+// Sources says where each value of a place was read: the name of a variable or the path of a file. A source is "" for
+// the host's own name and for values that follow from the kind of launcher.
 type Sources struct{ Size, Rank, Local, Here, Host string }
 
-// Agents are a launcher's own processes.
+// Agents describes the launcher's own processes that start tasks.
 type Agents struct {
-	Size int // 0 if unknown
-	Rank int // of the one that started the task
+	Size int // number of agents; 0 if unknown
+	Rank int // rank of the agent that started the task
 }
 
-// Variable is a variable that was read. For a file, Name is its path.
+// Variable is an environment variable that was read. If a file was read, Name is the file's path.
 type Variable struct{ Name, Value string }
 
-// View is one detector's view of a system.
+// View is the result of one detector.
 type View struct {
 	Launcher string
 	Place    *Place // nil if the launcher did not start this process
 	Why      string
 	Read     []Variable
-	Err      error // a contradiction within the view
+	Err      error // set if the launcher's values contradict each other
 
-	alone string // how to run as a single task
-	weak  bool   // it does not contradict others
+	alone string // command that runs a single task
+	weak  bool   // yields to other launchers
 }
 
-// Finding is the conclusion from all views.
+// Finding is the conclusion from the results of all detectors.
 type Finding struct {
 	Views    []View // in the order of the detectors
-	Launcher string // the deciding one, or Alone
+	Launcher string // name of the launcher that decides, or Alone
 	Place    Place
 	Why      string
-	Err      error // a contradiction within a view, or between views
-	// Lone warns a process that runs alone: what hints at other tasks, and what to do; "" without such hints.
+	Err      error // contradiction within one view or between views
+	// Lone is a warning for a process that runs alone although variables indicate other tasks. The warning says what to
+	// do. Lone is "" if there are no such variables.
 	Lone string
 
 	reader *reader
 }
 
-// Alone is the launcher of a process that no launcher started.
+// Alone is the value of Launcher for a process that no launcher started.
 const Alone = "none"
 
-// HostsFile is the launcher of a process whose user lists the hosts.
+// HostsFile is the value of Launcher if the user gives a hosts file.
 const HostsFile = "--hosts"
 
-// WithoutPlaces returns an environment without the variables that say how this process was started, for a process
-// that starts elsewhere. It also removes the secret, because jobs make a better one.
+// WithoutPlaces returns an environment for a process that starts on another host. WithoutPlaces removes all variables
+// that say how this process was started. WithoutPlaces also removes the secret, because jobs create a better secret.
 func WithoutPlaces(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -93,17 +95,17 @@ func WithoutPlaces(environ []string) []string {
 	})
 }
 
-// detector recognises one launcher. It returns a place, or the reason why there is none. An error means that the
-// launcher started this process but its values are impossible.
+// detector recognises one launcher. detect returns a place, or the reason why there is none. detect returns an error if
+// the launcher started this process but set impossible values.
 type detector struct {
 	name   string
-	alone  string // how to run as a single task
+	alone  string // command that runs a single task
 	detect func(*reader) (place *Place, why string, err error)
-	weak   bool // its variables may be left over, so any other launcher takes precedence
+	weak   bool // its variables may be left over, so every other launcher takes precedence
 }
 
-// detectors lists all detectors in their order. If launchers agree on size and rank, the first one is named; the
-// order prefers those that people know.
+// detectors lists all detectors in order. If several launchers agree on size and rank, psbench names the first of them.
+// The order therefore begins with well-known launchers.
 var detectors = []detector{
 	{name: "Slurm", alone: "srun --ntasks=1 psbench ...", detect: slurm},
 	{name: "Open MPI", alone: "mpirun -n 1 psbench ...", detect: openMPI},
@@ -115,10 +117,11 @@ var detectors = []detector{
 	{name: torchVariables, alone: "a job of one pod", detect: torchDistributed, weak: true},
 }
 
-// torchVariables is a launcher recognised by variables alone, such as a PyTorchJob.
+// torchVariables names the launcher of a task that has only the variables of torch.distributed, such as a PyTorchJob's
+// pod.
 const torchVariables = "torch.distributed"
 
-// Look runs all detectors.
+// Look runs all detectors and decides between their results.
 func Look(s System) *Finding {
 	f := &Finding{}
 	for _, d := range detectors {
@@ -138,7 +141,7 @@ func Look(s System) *Finding {
 	return f
 }
 
-// check refuses impossible values.
+// check returns an error for impossible values.
 func (p *Place) check() error {
 	switch {
 	case p.Size > 0 && p.Rank >= p.Size:
@@ -149,10 +152,10 @@ func (p *Place) check() error {
 	return nil
 }
 
-// Several reports whether this process is, or may be, one of several.
+// Several reports whether this process is, or may be, one of several tasks.
 func (p *Place) Several() bool { return p.Size != 1 }
 
-// Tasks words the number of tasks.
+// Tasks returns the number of tasks as text.
 func (p *Place) Tasks() string {
 	if p.Size == 0 {
 		return "not told"

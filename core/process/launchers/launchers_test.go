@@ -19,10 +19,10 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// want is the section of an environment that says what psbench makes of it.
+// want is the name of the file in an archive that contains the expected finding.
 const want = "want"
 
-// recorded are the environments of testdata; each says where it is from.
+// recorded returns the recorded environments of testdata. Each of them says where it was recorded.
 func recorded(t testing.TB) map[string]*txtar.Archive {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -40,7 +40,7 @@ func recorded(t testing.TB) map[string]*txtar.Archive {
 	return archives
 }
 
-// system returns the system of an archive: variables, name and files.
+// system builds a System from an archive's variables, host name and files.
 func system(a *txtar.Archive) System {
 	files := map[string]string{}
 	for _, f := range a.Files {
@@ -63,7 +63,7 @@ func system(a *txtar.Archive) System {
 	return s
 }
 
-// told is all that a finding says.
+// told formats all fields of a finding.
 func told(f *Finding) string {
 	var text strings.Builder
 	place := func(p Place) string {
@@ -94,7 +94,7 @@ func told(f *Finding) string {
 	return text.String()
 }
 
-// What psbench makes of each environment stands below it.
+// Each recorded environment gives the finding that its archive expects.
 func TestEnvironments(t *testing.T) {
 	for path, a := range recorded(t) {
 		a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool { return f.Name == want })
@@ -119,10 +119,11 @@ func TestOnlyKnownVariablesCount(t *testing.T) {
 	})
 }
 
-// A task of several never runs alone while any variable that makes it a task is left.
+// If some variables of a task among several are missing, the task never runs alone while a variable that marks it as a
+// task remains.
 func TestPartsOfEnvironments(t *testing.T) {
 	archives := recorded(t)
-	// What each launcher is known by: without these it is not there.
+	// These variables mark a task. A launcher is recognised only if one of its marks is set.
 	marks := []string{"SLURM_STEP_ID", "SLURM_JOB_ID", "SLURM_JOBID", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
 		"PRTE_LAUNCHED", "PMI_SIZE", "PMI_RANK", "PMI_FD",
 		"TORCHELASTIC_RUN_ID", "LWS_LEADER_ADDRESS", option.TasksVariable}
@@ -144,7 +145,7 @@ func TestPartsOfEnvironments(t *testing.T) {
 	})
 }
 
-// Whatever variables hold, the answer is a place or an error.
+// For any values of variables, the result is a place or an error.
 func FuzzValues(f *testing.F) {
 	for _, a := range recorded(f) {
 		f.Add(strings.Join(system(a).Environ, "\n"),

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// leaderWorkerSet recognises a pod of a LeaderWorkerSet's group; the leader is 0.
+// leaderWorkerSet recognises a pod of a group of a LeaderWorkerSet. The leader has rank 0.
 func leaderWorkerSet(r *reader) (*Place, string, error) {
 	const leader, size, index = "LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX"
 	if _, set := r.text(leader); !set {

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 )
 
-// manifest has the fields of Kubernetes that the examples of deploy use, and no others.
+// manifest contains only the fields of Kubernetes that the examples in deploy use.
 type manifest struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
@@ -69,7 +69,7 @@ type jobSpec struct {
 	}
 }
 
-// podVariable is one of the environment of pods.
+// podVariable is an environment variable of a pod.
 type podVariable struct {
 	Name, Value string
 	ValueFrom   struct {
@@ -77,7 +77,7 @@ type podVariable struct {
 	} `yaml:"valueFrom"`
 }
 
-// manifests are the documents of a file, in which no field is unknown.
+// manifests returns the documents of a file. The test fails if a document has an unknown field.
 func manifests(t *testing.T, path string) map[string]manifest {
 	t.Helper()
 	f, err := os.Open(path)
@@ -104,8 +104,8 @@ func manifests(t *testing.T, path string) map[string]manifest {
 	}
 }
 
-// pods checks that every pod of a Job knows its place among all of them, where the first one is, and a secret, and
-// has a node to itself; host gives the name of a pod, and label is one that all have.
+// pods checks all pods of a Job. Each pod must know its rank, the number of pods and the address of the first pod. Each
+// pod must also have a secret and run on its own node. host returns the name of a pod. label is a label of all pods.
 func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func(index int) string) {
 	t.Helper()
 	if j.CompletionMode != "Indexed" || j.Completions < 2 || j.Parallelism != j.Completions ||
@@ -150,7 +150,7 @@ func (j jobSpec) pods(t *testing.T, subdomain string, label [2]string, host func
 	}
 }
 
-// The pods of the examples know how many they are, which of them each is, and how they find each other.
+// In the example manifests, each pod knows its rank, the number of pods and how the pods find each other.
 func TestExamplesOfManifests(t *testing.T) {
 	t.Run("Job", func(t *testing.T) {
 		docs := manifests(t, "../../../deploy/job.yaml")

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// openMPI recognises a process of mpirun. Open MPI 4 and 5 set the same variables. PRRTE, the runtime of version 5,
-// also starts processes with prterun, which get only their rank.
+// openMPI recognises a process that mpirun started. Open MPI 4 and 5 set the same variables. PRRTE, the runtime of
+// version 5, also starts processes with prterun. Such processes get only their rank.
 func openMPI(r *reader) (*Place, string, error) {
 	const size, rank, local = "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"
 	_, sized := r.text(size)
@@ -51,12 +51,12 @@ func openMPI(r *reader) (*Place, string, error) {
 	return p, why, nil
 }
 
-// pmixServers are the variables with the launcher's address, one for each version of PMIx.
+// pmixServers are the variables that contain the launcher's address. Each version of PMIx has its own.
 var pmixServers = []string{"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI21",
 	"PMIX_SERVER_URI2"}
 
-// daemon reports whether a daemon of mpirun started this process, as on every host but mpirun's own. The server's
-// name shows it: JOB.0 is mpirun itself. Slurm's srun starts such daemons.
+// daemon returns non-nil Agents if a daemon of mpirun started this process. Daemons do so on every host except mpirun's
+// own. The name of the server shows this: JOB.0 is mpirun itself. Within Slurm, srun starts these daemons.
 func (r *reader) daemon() (*Agents, error) {
 	name, uri := r.first(pmixServers...)
 	if name == "" {

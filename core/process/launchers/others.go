@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// signs are the variables with size and rank of launchers and platforms whose tasks psbench cannot connect. Either
-// variable may be missing.
+// signs lists launchers and platforms whose tasks psbench cannot connect, with their variables for size and rank.
+// Either variable may be missing.
 var signs = []struct{ by, size, rank string }{
 	{"PyTorch", "WORLD_SIZE", "RANK"},
 	{"PyTorch", "PET_NNODES", "PET_NODE_RANK"},
@@ -36,7 +36,7 @@ var signs = []struct{ by, size, rank string }{
 	{"Volcano", "VC_WORKER_NUM", "VC_TASK_INDEX"},
 }
 
-// lists are variables that list hosts or tasks, and functions that count them.
+// lists contains the variables that list hosts or tasks, each with a function that counts the entries.
 var lists = []struct {
 	by, name string
 	count    func(string) int
@@ -50,8 +50,9 @@ var lists = []struct {
 	{"Volcano", "VC_WORKER_HOSTS", separated},
 }
 
-// others describes signs of other tasks beside a process that runs alone; "" if there are none. Such variables may
-// be left over in a shell, so they only cause a warning. A count of one is no sign.
+// others returns a warning if variables indicate other tasks although this process runs alone. others returns "" if
+// there are no such variables. Such variables may be left over in a shell, so they only cause a warning. A count of one
+// is ignored.
 func (r *reader) others() string {
 	if tasks, _ := r.text(option.TasksVariable); tasks == "1" {
 		return ""
@@ -85,7 +86,7 @@ func (r *reader) others() string {
 	return ""
 }
 
-// lone is the warning for a task that runs alone.
+// lone returns the warning for a task that runs alone.
 func lone(by string, size int, read, help string) string {
 	of := "several tasks"
 	if size > 0 {
@@ -96,7 +97,8 @@ func lone(by string, size int, read, help string) string {
 		read, by, of, cmp.Or(help, "docs/launchers.md says how they meet"), option.OverrideVariable)
 }
 
-// count reads a count; -1 if the variable has none. For a range, as in 2:4, the lower bound counts.
+// count returns the value of a variable that contains a count, or -1 if it contains none. For a range, as in 2:4, count
+// returns the lower bound.
 func (r *reader) count(name string) int {
 	value, _ := r.text(name)
 	value, _, _ = strings.Cut(strings.TrimSpace(value), ":")
@@ -107,7 +109,7 @@ func (r *reader) count(name string) int {
 	return int(n) // #nosec G115 -- at most 1<<24
 }
 
-// clusterSize counts the tasks in TensorFlow's description of a cluster, without the evaluator.
+// clusterSize counts the tasks in TensorFlow's description of a cluster, except the evaluator.
 func clusterSize(text string) int {
 	var config struct {
 		Cluster map[string][]string `json:"cluster"`

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever tells of other tasks is a warning to a process that runs alone, and no more.
+// Variables that indicate other tasks cause only a warning in a process that runs alone.
 func TestOthers(t *testing.T) {
 	for environ, want := range map[string]string{
 		"":                                      "",
@@ -54,7 +54,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// Tasks that cannot find each other, or that share a host, get an error that says what to type.
+// Tasks that cannot find each other or that share a host get an error that says which command to type.
 func TestWhatToType(t *testing.T) {
 	const mpirun = "OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 "
 	for environ, want := range map[string]string{
@@ -81,8 +81,8 @@ func TestWhatToType(t *testing.T) {
 	}
 }
 
-// What torch.distributed meets by makes tasks in a pod, or where psbench was given a secret; other launchers count
-// instead.
+// The variables of torch.distributed make a process a task only in a pod or if psbench was given a secret. Other
+// launchers take precedence.
 func TestTorchDistributed(t *testing.T) {
 	const torch, pod = "RANK=1 WORLD_SIZE=4 MASTER_ADDR=job-master-0 ", "KUBERNETES_SERVICE_HOST=10.0.0.1 "
 	for environ, want := range map[string]string{

@@ -2,11 +2,11 @@ package launchers
 
 const hydra = "PMI"
 
-// fdVariable names the connection to a launcher that speaks PMI-1.
+// fdVariable is the variable with the file descriptor of the connection to a launcher with PMI-1.
 const fdVariable = "PMI_FD"
 
-// pmi recognises a process whose launcher speaks PMI: mpiexec of MPICH, which is Hydra, and of its relatives, and
-// srun --mpi=pmi2, for which Slurm's variables exist too.
+// pmi recognises a process whose launcher speaks PMI. Such a launcher is mpiexec of MPICH and its relatives, called
+// Hydra, or srun --mpi=pmi2, which also sets Slurm's variables.
 func pmi(r *reader) (*Place, string, error) {
 	const size, rank = "PMI_SIZE", "PMI_RANK"
 	_, sized := r.text(size)
@@ -26,7 +26,8 @@ func pmi(r *reader) (*Place, string, error) {
 	why := "a process of a launcher that speaks PMI"
 	if _, of := r.text("MPI_LOCALNRANKS"); of {
 		why = "a process of Hydra's mpiexec"
-		// A proxy that mpiexec forks has a connection to it; other proxies were started by srun or ssh.
+		// Hydra starts tasks through proxies. A proxy that mpiexec forked has a connection to mpiexec. All other
+		// proxies were started by srun or ssh.
 		if _, forked := r.text("HYDI_CONTROL_FD"); !forked {
 			p.Agents = &Agents{}
 			why += ", started by one of its proxies"

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// reader reads variables for a detector and notes them.
+// reader reads environment variables for a detector and records them.
 type reader struct {
 	System
 	variables map[string]string
@@ -25,7 +25,7 @@ func newReader(s System) *reader {
 	return r
 }
 
-// text returns a variable. An empty variable counts as not set.
+// text returns the value of a variable. An empty variable counts as not set.
 func (r *reader) text(name string) (value string, set bool) {
 	value = r.variables[name]
 	if value != "" {
@@ -34,7 +34,7 @@ func (r *reader) text(name string) (value string, set bool) {
 	return value, value != ""
 }
 
-// first returns the first of these variables that is set.
+// first returns the first of the named variables that is set.
 func (r *reader) first(names ...string) (name, value string) {
 	for _, name := range names {
 		if value, set := r.text(name); set {
@@ -44,17 +44,17 @@ func (r *reader) first(names ...string) (name, value string) {
 	return "", ""
 }
 
-// note notes what was read, once.
+// note records a value that was read, without duplicates.
 func (r *reader) note(name, value string) {
 	if v := (Variable{name, value}); !slices.Contains(r.read, v) {
 		r.read = append(r.read, v)
 	}
 }
 
-// most limits sizes and ranks: no launcher has more tasks.
+// most limits sizes and ranks. No launcher has more tasks.
 const most = 1 << 24
 
-// number returns a numeric variable; -1 if it is not set.
+// number returns the value of a numeric variable, or -1 if the variable is not set.
 func (r *reader) number(name string) (int, error) {
 	value, set := r.text(name)
 	if !set {
@@ -67,7 +67,8 @@ func (r *reader) number(name string) (int, error) {
 	return int(n), nil // #nosec G115 -- at most 1<<24
 }
 
-// needed returns a number that the launcher sets together with the variable because.
+// needed returns the value of a numeric variable. needed returns an error if the variable is not set, because the
+// launcher sets it whenever it sets the variable because.
 func (r *reader) needed(name, because string) (int, error) {
 	n, err := r.number(name)
 	if err == nil && n < 0 {
@@ -76,7 +77,7 @@ func (r *reader) needed(name, because string) (int, error) {
 	return n, err
 }
 
-// place builds a place from three variables; local may be missing.
+// place builds a place from three variables. The variable local may be unset.
 func (r *reader) place(size, rank, local string) (*Place, error) {
 	p := &Place{Host: r.Host}
 	var err error
@@ -96,14 +97,14 @@ func (r *reader) place(size, rank, local string) (*Place, error) {
 	return p, err
 }
 
-// crowd notes how many tasks are on this host. It ignores an invalid count.
+// crowd records in p how many tasks run on this host. crowd ignores an invalid count.
 func (r *reader) crowd(p *Place, variable string) {
 	if n := r.count(variable); n > 0 && (p.Size == 0 || n <= p.Size) {
 		p.Here, p.From.Here = n, variable
 	}
 }
 
-// named gives a place the launcher's name for this host, if there is one.
+// named sets the host of p to the launcher's name for this host, if the variable is set.
 func (r *reader) named(p *Place, variable string) *Place {
 	if name, set := r.text(variable); set {
 		p.Host, p.From.Host = name, variable

@@ -8,16 +8,16 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// firstNamedStep is the lowest of the step numbers that srun does not use. They are for batch scripts, interactive
-// shells, and processes of the job outside any step.
+// firstNamedStep is the lowest step number that srun does not use. The numbers from this one on stand for batch
+// scripts, interactive shells, and processes outside any step.
 const firstNamedStep = 4294967280
 
-// nodeName is Slurm's name for the host.
+// nodeName is the variable with Slurm's name for this host.
 const nodeName = "SLURMD_NODENAME"
 
-// slurm recognises a task of a step, which srun starts once for each rank. Any other process in an allocation is a
-// single one, however many tasks the allocation has room for: a shell of salloc, a batch script, or each element of
-// a job array. Such processes have SLURM_NTASKS and SLURM_PROCID, too.
+// slurm recognises a task of a step. srun starts a step with one process for each rank. All other processes in an
+// allocation run alone, even if the allocation has room for more tasks: a shell of salloc, a batch script, or each
+// element of a job array. Such processes also have SLURM_NTASKS and SLURM_PROCID.
 func slurm(r *reader) (*Place, string, error) {
 	name, id := r.first("SLURM_JOB_ID", "SLURM_JOBID")
 	if name == "" {
@@ -64,7 +64,8 @@ func slurm(r *reader) (*Place, string, error) {
 	return p, fmt.Sprintf("a task of step %s of %s", quote.Word(step), job), r.listed(p)
 }
 
-// without refuses variables of a step's task if the variable missing, which every such task has, is not set.
+// without returns an error if variables show that this process is a task of a step. The caller has found that the
+// variable missing, which every such task has, is not set.
 func (r *reader) without(missing string) error {
 	tasks, err := r.number("SLURM_STEP_NUM_TASKS")
 	if err != nil {
@@ -77,13 +78,13 @@ func (r *reader) without(missing string) error {
 	switch {
 	case tasks > 1:
 		return fmt.Errorf("SLURM_STEP_NUM_TASKS is %d but %s is not set: srun sets both", tasks, missing)
-	case rank > 0: // a script has rank 0
+	case rank > 0: // a batch script has rank 0
 		return fmt.Errorf("SLURM_PROCID is %d but %s is not set: srun sets both", rank, missing)
 	}
 	return nil
 }
 
-// single is the place of a process that runs as a single task.
+// single returns the place of a process that runs as a single task.
 func (r *reader) single() *Place { return r.named(&Place{Size: 1, Host: r.Host}, nodeName) }
 
 func isNamedStep(step string) bool {
@@ -91,8 +92,9 @@ func isNamedStep(step string) bool {
 	return err == nil && n >= firstNamedStep
 }
 
-// elsewhere reports whether the variables of a step belong to another job: sbatch within a step passes them on, and
-// a step has no more nodes than its job. The parts of a heterogeneous job share steps.
+// elsewhere reports whether the step's variables belong to another job, because sbatch within a step passes them on.
+// elsewhere recognises such variables by a step with more nodes than its job. Heterogeneous jobs are excluded, because
+// their parts share steps.
 func (r *reader) elsewhere() (bool, error) {
 	if _, mixed := r.text("SLURM_HET_SIZE"); mixed {
 		return false, nil
@@ -105,7 +107,7 @@ func (r *reader) elsewhere() (bool, error) {
 	return job > 0 && step > job, err
 }
 
-// listed compares rank and local rank with the list of this host's ranks.
+// listed returns an error if rank and local rank do not match Slurm's list of the ranks on this host.
 func (r *reader) listed(p *Place) error {
 	list, set := r.text("SLURM_GTIDS")
 	if !set || p.Local < 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/core/plan/config/option"
 )
 
-// torchrun recognises a worker by variables that only torchrun sets. RANK and WORLD_SIZE alone are set by many
-// launchers and left over in many shells.
+// torchrun recognises a worker by variables that only torchrun sets. RANK and WORLD_SIZE are not enough, because many
+// launchers set them, and many shells still have old values.
 func torchrun(r *reader) (*Place, string, error) {
 	_, elastic := r.text("TORCHELASTIC_RUN_ID")
 	_, local := r.text("LOCAL_RANK")
@@ -28,7 +28,7 @@ func torchrun(r *reader) (*Place, string, error) {
 		return nil, "", err
 	}
 	r.crowd(p, "LOCAL_WORLD_SIZE")
-	// An agent on each node starts the workers there; the launcher of the agents counts those.
+	// An agent on each node starts the workers there. The launcher that started the agents counts the agents.
 	size, err := r.number("GROUP_WORLD_SIZE")
 	if err != nil {
 		return nil, "", err
@@ -43,8 +43,9 @@ func torchrun(r *reader) (*Place, string, error) {
 	return p, "a worker of torchrun", nil
 }
 
-// torchDistributed recognises a task by the variables of torch.distributed. A PyTorchJob sets them in its pods,
-// where nothing can be left over. Elsewhere the user must also have given what psbench needs to connect the tasks.
+// torchDistributed recognises a task by the variables of torch.distributed. A PyTorchJob sets them in its pods, where
+// variables cannot be left over. Outside pods, psbench trusts these variables only if the user also gave a core address
+// or a secret.
 func torchDistributed(r *reader) (*Place, string, error) {
 	const size, rank, master = "WORLD_SIZE", "RANK", "MASTER_ADDR"
 	_, elastic := r.text("TORCHELASTIC_RUN_ID")
@@ -53,7 +54,7 @@ func torchDistributed(r *reader) (*Place, string, error) {
 	_, met := r.text(master)
 	_, pod := r.text("KUBERNETES_SERVICE_HOST")
 	_, core := r.text(option.CoreVariable)
-	secret := r.variables[option.SecretVariable] != "" // not noted, because notes are shown
+	secret := r.variables[option.SecretVariable] != "" // not recorded, because recorded values are shown
 	switch {
 	case elastic:
 		return nil, "torchrun has set them", nil
@@ -67,7 +68,7 @@ func torchDistributed(r *reader) (*Place, string, error) {
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	// If a PyTorchJob counts workers, psbench is one task in each pod.
+	// A PyTorchJob may count several workers per pod, but psbench is one task in each pod.
 	if nodes, node := r.count("PET_NNODES"), r.count("PET_NODE_RANK"); nodes > 0 && node >= 0 &&
 		(nodes != p.Size || node != p.Rank) {
 		p.Size, p.Rank, p.From.Size, p.From.Rank = nodes, node, "PET_NNODES", "PET_NODE_RANK"

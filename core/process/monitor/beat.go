@@ -13,18 +13,18 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Beat is the progress of a run. A psbench that was started by another psbench sends it once a second over an
-// inherited pipe; an older psbench ignores the pipe.
+// Beat describes the progress of a run. A psbench process that another psbench has started sends a Beat once a second
+// over an inherited pipe. Older versions of psbench ignore the pipe.
 type Beat struct {
-	Phase string `json:"phase"` // e.g. measured pass
-	// Iterations of the first trainer in this pass, and their total; 0 if unknown.
+	Phase string `json:"phase"` // such as measured pass
+	// Iterations counts the iterations of the first trainer in this pass. Of is their total, or 0 if unknown.
 	Iterations int64 `json:"iterations"`
 	Of         int64 `json:"of"`
-	// Rate is the recent rate in samples per second over all trainers; 0 if unknown.
+	// Rate is the recent rate in samples per second, summed over all trainers. Rate is 0 if unknown.
 	Rate float64 `json:"rate"`
-	// Loss of the last iteration; nil without one or if it is not finite.
+	// Loss is the loss of the last iteration. Loss is nil if there is no loss or it is not finite.
 	Loss *float64 `json:"loss"`
-	// SecondsLeft is the time to the end of the pass; nil if unknown.
+	// SecondsLeft is the estimated time to the end of the pass in seconds, or nil if unknown.
 	SecondsLeft *float64 `json:"seconds_left"`
 }
 
@@ -36,17 +36,19 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// beatVariable tells a child which file is the pipe. It must not begin like an option, because an older psbench
-// refuses unknown options.
+// beatVariable tells a child process which file descriptor is the pipe. The variable's name must not have the prefix of
+// options, because an older psbench refuses unknown options.
 const beatVariable = "_PSBENCH_HEARTBEAT"
 
-// beatFile is the pipe's descriptor: the first one after the standard files, as in exec.Cmd.ExtraFiles.
+// beatFile is the file descriptor of the pipe in a child process. beatFile is the first one after the standard files,
+// as for exec.Cmd.ExtraFiles.
 const beatFile = 3
 
-// BeatVariable returns the variable for a child whose first extra file is the pipe.
+// BeatVariable returns the variable NAME=VALUE for a child process whose first extra file is the pipe.
 func BeatVariable() string { return beatVariable + "=" + strconv.Itoa(beatFile) }
 
-// BeatPipe returns the pipe for this process's beats, or nil. Its children inherit neither pipe nor variable.
+// BeatPipe returns the pipe to which this process sends beats, or nil. Child processes of this process inherit neither
+// the pipe nor the variable.
 func BeatPipe() *os.File {
 	value := os.Getenv(beatVariable)
 	_ = os.Unsetenv(beatVariable)
@@ -55,22 +57,23 @@ func BeatPipe() *os.File {
 		return nil
 	}
 	unix.CloseOnExec(beatFile)
-	if unix.SetNonblock(beatFile, true) != nil { // so that writes have a deadline
+	if unix.SetNonblock(beatFile, true) != nil { // makes deadlines for writes possible
 		return nil
 	}
 	return os.NewFile(beatFile, "the pipe of heartbeats")
 }
 
-// beatLimit is how long a slow reader may delay a beat; then the beat is dropped.
+// beatLimit is how long a slow reader may delay a beat. A beat that is delayed longer is dropped.
 const beatLimit = 100 * time.Millisecond
 
-// mostPhase limits a phase so that a beat is written as a whole or not at all; mostLine limits a beat.
+// mostPhase and mostLine limit the bytes of a phase's name and of a beat, so that a beat is written completely or not
+// at all.
 const (
 	mostPhase = 200
-	mostLine  = 4096 // the size of an atomic write to a pipe
+	mostLine  = 4096 // a pipe writes up to this size atomically
 )
 
-// SendBeats writes a beat to w every so often until stop is called; stop waits for the end and closes w.
+// SendBeats writes a beat to w at regular intervals. stop ends this, waits for the end of the last write and closes w.
 func SendBeats(w *os.File, every time.Duration, now func() Beat) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -105,7 +108,7 @@ func beatLine(b Beat) []byte {
 	return append(text, '\n')
 }
 
-// ReadBeats passes every beat from r to hear until r ends. It ignores anything else.
+// ReadBeats calls hear with every beat that it reads from r, until r ends. ReadBeats ignores all other text.
 func ReadBeats(r io.Reader, hear func(Beat)) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, mostLine), mostLine)

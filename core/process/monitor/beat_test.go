@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// beBeating is the child that tells how far it is.
+// beBeating is the main function of the child process that sends beats.
 func beBeating() {
 	f := BeatPipe()
 	if f == nil {
@@ -29,7 +29,7 @@ func beBeating() {
 			Loss: Finite(math.NaN())}
 	})
 	<-told
-	// What this one starts inherits nothing of it.
+	// Child processes of this process inherit nothing of the pipe.
 	out, err := exec.Command("sh", "-c", "echo $_PSBENCH_HEARTBEAT; ls -l /proc/self/fd/3 2>&1").Output()
 	if err == nil || strings.Contains(string(out), "pipe") {
 		fmt.Fprintf(os.Stderr, "its child has %s", out)
@@ -64,12 +64,12 @@ func TestBeatsOfAChild(t *testing.T) {
 	}
 }
 
-// Without a pipe, or with an invalid file, no beats are sent.
+// If there is no pipe or the file is not valid, no beats are sent.
 func TestNoBeatPipe(t *testing.T) {
 	for _, value := range []string{"", "0", "3", "4", "x"} {
 		t.Run(value, func(t *testing.T) {
 			t.Setenv(beatVariable, value)
-			cmd := exec.Command(os.Args[0]) // whose file 3 is closed
+			cmd := exec.Command(os.Args[0]) // file 3 is closed in this child
 			cmd.Env = append(os.Environ(), "PSBENCH_TEST_CHILD=1")
 			if err := cmd.Run(); cmd.ProcessState.ExitCode() != 3 {
 				t.Errorf("%s=%s: %v", beatVariable, value, err)
@@ -78,14 +78,14 @@ func TestNoBeatPipe(t *testing.T) {
 	}
 }
 
-// A reader that does not read delays no one.
+// A reader that stops reading does not delay the sender.
 func TestNobodyReads(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	if _, err := w.Write(make([]byte, 64<<10)); err != nil { // it is full
+	if _, err := w.Write(make([]byte, 64<<10)); err != nil { // the pipe is full
 		t.Fatal(err)
 	}
 	tried := make(chan struct{}, 100)

@@ -10,15 +10,16 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// blame is one failure as seen by one process: its own death, or its report.
+// blame is one failure from the point of view of one process. blame is either the death of this process or a failure
+// that the process reported.
 type blame struct {
 	from    string
 	death   error
 	failure fault.Failure
-	at      time.Time // of arrival
+	at      time.Time // time of arrival
 }
 
-// grace is how long to wait for a better explanation than b.
+// grace returns how long the monitor waits for a better explanation than b.
 func (b *blame) grace() time.Duration {
 	switch {
 	case b.death != nil:
@@ -32,7 +33,7 @@ func (b *blame) grace() time.Duration {
 	}
 }
 
-// about returns the processes to which the blame points.
+// about returns the processes that may have caused b.
 func (b *blame) about() []string {
 	if b.death == nil && len(b.failure.About) > 0 {
 		return b.failure.About
@@ -40,8 +41,8 @@ func (b *blame) about() []string {
 	return []string{b.from}
 }
 
-// explain finds the failure that caused the others, in this order: a death; an error of a part; among timed out
-// waits, one for a process that itself waited for no one; a broken link.
+// explain returns the failure that caused the others. explain prefers a death, then an error of a part, then a wait
+// that timed out, then a broken link. Among waits, it prefers a wait for a process that did not itself wait.
 func explain(blames []blame) error {
 	b := rootCause(blames)
 	if b.death != nil {
@@ -50,19 +51,19 @@ func explain(blames []blame) error {
 	return errors.New(quote.Message(b.failure.Message))
 }
 
-// noSign is explain for a wait that ended at a process without a sign of life.
+// noSign returns the error of explain, and adds that the process silent sends no heartbeats.
 func noSign(blames []blame, silent string) error {
 	return fmt.Errorf("%w; %s gives no sign of life", explain(blames), silent)
 }
 
-// awaited reports whether another process waited for a process.
+// awaited reports whether another process timed out while it waited for the named process.
 func awaited(name string, blames []blame) bool {
 	return slices.ContainsFunc(blames, func(b blame) bool {
 		return b.from != name && b.failure.Cause == fault.Wait && slices.Contains(b.failure.About, name)
 	})
 }
 
-// anyOf reports whether one of some names is among others.
+// anyOf reports whether some and others have a name in common.
 func anyOf(some, others []string) bool {
 	return slices.ContainsFunc(some, func(name string) bool { return slices.Contains(others, name) })
 }
@@ -85,8 +86,8 @@ func rootCause(blames []blame) blame {
 	return slices.MinFunc(blames, func(a, b blame) int { return rank(a) - rank(b) })
 }
 
-// waitsForWaiter reports whether all processes that b waited for reported a wait of their own, or a lost process,
-// so that the cause is further on. A process that reports its own failure waits for no one.
+// waitsForWaiter reports whether all processes for which b waited have themselves reported a wait or a lost process. If
+// so, the cause is further along the chain. A process that reports its own failure waits for no one.
 func waitsForWaiter(b blame, blames []blame) bool {
 	for _, name := range b.failure.About {
 		if !slices.ContainsFunc(blames, func(o blame) bool {

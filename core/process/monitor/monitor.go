@@ -1,5 +1,5 @@
-// Package monitor watches the plugin processes of a run and finds the failure that explains the others. It also
-// reports the run's progress to the psbench that started this one.
+// Package monitor watches the plugin processes of a run and finds the failure that explains the others. The package
+// also reports the run's progress to the psbench that started this one.
 package monitor
 
 import (
@@ -15,49 +15,49 @@ import (
 	"github.com/psbench/psbench/internal/host/fault"
 )
 
-// ErrInterrupted ends a run whose context was cancelled by the user.
+// ErrInterrupted is the error of a run whose context the user cancelled.
 var ErrInterrupted = errors.New("interrupted")
 
-// Monitor collects failures and finds the one that explains the others. One failure causes many: a dead trainer
-// breaks links, and the trainers of its server time out. So the monitor waits a moment for a better explanation
-// before it ends the run.
+// Monitor collects failures and finds the one that caused the others. One failure has many effects: when a trainer
+// dies, its links break, and the other trainers of its server time out. So the monitor waits a short time for a better
+// explanation before it ends the run.
 type Monitor struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
-	ended   chan struct{} // closed with the verdict
+	ended   chan struct{} // closed when the verdict is known
 	quit    chan struct{}
 	owned   sync.WaitGroup
 
 	mu       sync.Mutex
-	where    string // the phase
+	where    string // current phase of the run
 	blames   []blame
 	timer    *time.Timer
 	cause    error
-	suspects []string // of the cause
+	suspects []string // processes that may be to blame for the cause
 	stopped  bool
-	heard    map[string]time.Time // last sign of life by process
-	told     map[string]bool      // reported as silent
-	cut      map[string]bool      // its connection broke
+	heard    map[string]time.Time // time of the last heartbeat, by process
+	told     map[string]bool      // processes that were reported as silent
+	cut      map[string]bool      // processes whose connection broke
 }
 
-// How long to wait for a better explanation. A broken link is explained by a death, which is noticed within
-// milliseconds. A timed out wait is explained by another one further on, which began at about the same time. A
-// plain error may also come from a death: a refused connection is one.
+// These constants say how long to wait for a better explanation of a failure. A death that broke a link is noticed
+// within milliseconds. A wait that timed out may be caused by another wait further along, which began at about the same
+// time. A plain error, such as a refused connection, may also be caused by a death.
 const (
 	graceForPlain = 100 * time.Millisecond
 	graceForDeath = 300 * time.Millisecond
 	graceForWait  = 800 * time.Millisecond
 )
 
-// How much longer to wait if the death that explains a failure may be on its way, delayed by a busy machine: for
-// the end of a process whose connection broke, and for a sign of life of a process to which a link broke.
+// These constants say how much longer to wait if a death may have caused the failure but was not reported yet. On a
+// busy machine such reports are late. graceForEnd applies to a process whose connection broke. graceForSign applies to
+// the next heartbeat of a process to which a link broke.
 const (
 	graceForEnd  = 5 * time.Second
 	graceForSign = 2 * time.Second
 )
 
-// New returns the monitor of a run in which no wait takes longer than timeout, and a context that ends with the
-// run.
+// New returns a monitor for a run, and a context that ends when the run does. timeout limits every wait of the run.
 func New(ctx context.Context, timeout time.Duration) (context.Context, *Monitor) {
 	m := &Monitor{timeout: timeout, ended: make(chan struct{}), quit: make(chan struct{}),
 		heard: map[string]time.Time{}, told: map[string]bool{}, cut: map[string]bool{}}
@@ -74,7 +74,7 @@ func New(ctx context.Context, timeout time.Duration) (context.Context, *Monitor)
 	return ctx, m
 }
 
-// Phase records what the run is doing, for messages.
+// Phase records the current phase of the run, for messages.
 func (m *Monitor) Phase(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +94,7 @@ func (m *Monitor) lose(name string) {
 	m.cut[name] = true
 }
 
-// listen reports processes without a sign of life.
+// listen reports processes whose heartbeats have stopped.
 func (m *Monitor) listen() {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -112,10 +112,11 @@ func (m *Monitor) listen() {
 	}
 }
 
-// beatSlack is how late a heartbeat may be; they come every second.
+// beatSlack is how late a heartbeat may be. Heartbeats are sent every second.
 const beatSlack = 1500 * time.Millisecond
 
-// overdue returns, once, the processes whose last sign of life is older than any wait may take.
+// overdue returns the processes whose last heartbeat is older than the longest wait. overdue returns each process only
+// once.
 func (m *Monitor) overdue(now time.Time) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,15 +130,15 @@ func (m *Monitor) overdue(now time.Time) []string {
 	return names
 }
 
-// Alive reports whether a process recently gave a sign of life.
+// Alive reports whether a process has sent a heartbeat recently.
 func (m *Monitor) Alive(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return time.Since(m.heard[name]) <= beatSlack
 }
 
-// silent returns the processes without a sign of life for a while, the longest first: a stopped process has been
-// silent for longer than one that a busy machine starves.
+// silent returns the processes without a heartbeat for the time while, the longest silence first. A process that was
+// stopped has been silent for longer than one that a busy machine starves.
 func (m *Monitor) silent(now time.Time, while time.Duration) []string {
 	var names []string
 	for name, last := range m.heard {
@@ -161,7 +162,7 @@ func (m *Monitor) dead(name string, p Process) {
 	}
 }
 
-// Report adds the failure of a call to a process.
+// Report records that a call to a process failed.
 func (m *Monitor) Report(name string, err error) {
 	m.add(blame{from: name, failure: failureOf(err, name)})
 }
@@ -182,12 +183,12 @@ func (m *Monitor) add(b blame) {
 	}
 }
 
-// patience is how many more times to wait for a report of a live process for which others timed out. Such a process
-// is neither dead nor stopped, so it waits itself and will soon report for whom. A silent process need not be the
-// cause meanwhile: a busy machine starves processes that no one waits for.
+// patience is how many more times to wait for the report of a live process for which others timed out. Such a process
+// is neither dead nor stopped. Such a process waits itself, and will soon report for which process. A silent process is
+// not necessarily the cause, because a busy machine also starves processes for which no one waits.
 const patience = 3
 
-// conclude ends the run with the best explanation so far.
+// conclude ends the run with the best explanation so far. patience is how many more times it may wait instead.
 func (m *Monitor) conclude(patience int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,7 +213,7 @@ func (m *Monitor) conclude(patience int) {
 	}
 }
 
-// mayBeDeath reports whether a death that is not reported yet may have caused b.
+// mayBeDeath reports whether b may have been caused by a death that is not reported yet.
 func (m *Monitor) mayBeDeath(b blame) bool {
 	past := time.Since(b.at)
 	if len(m.cut) > 0 {
@@ -240,32 +241,32 @@ func (m *Monitor) decideLocked(err error, suspects ...string) {
 	close(m.ended)
 }
 
-// Blamed reports whether there was a failure, even one too late to end the run.
+// Blamed reports whether there was a failure, even if it came too late to end the run.
 func (m *Monitor) Blamed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.blames) > 0
 }
 
-// Verdict waits for the explanation of err, which ended the run, or of the reported failures.
+// Verdict waits for the failure that explains err. err ended the run, and may be nil if processes reported failures.
 func (m *Monitor) Verdict(err error) error {
 	m.mu.Lock()
 	if m.cause == nil && len(m.blames) == 0 {
-		m.decideLocked(err) // no process reported it
+		m.decideLocked(err) // no process has reported a failure
 	}
 	m.mu.Unlock()
 	<-m.ended
 	return m.cause
 }
 
-// Suspects returns the processes that the verdict is about, if any is to blame.
+// Suspects returns the processes that the verdict blames, if any.
 func (m *Monitor) Suspects() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.suspects
 }
 
-// Stop ends all watching; later deaths are no failures.
+// Stop ends all watching. Deaths after Stop do not count as failures.
 func (m *Monitor) Stop() {
 	m.mu.Lock()
 	m.stopped = true

@@ -19,7 +19,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// TestMain makes the test executable a child that sends beats, where the environment says so.
+// TestMain makes the test binary act as a child that sends beats, if an environment variable asks for this.
 func TestMain(m *testing.M) {
 	if os.Getenv("PSBENCH_TEST_CHILD") != "" {
 		beBeating()
@@ -117,7 +117,7 @@ func TestFailureOf(t *testing.T) {
 	}
 }
 
-// monitored is a monitor whose run is over at the end of the test.
+// monitored returns a monitor whose run ends with the test.
 func monitored(t *testing.T, ctx context.Context, timeout time.Duration) (context.Context, *Monitor) { //nolint:revive // the context is under test
 	t.Helper()
 	ctx, m := New(ctx, timeout)
@@ -154,14 +154,14 @@ func TestMonitorWaitsForTheExplanation(t *testing.T) {
 	}
 }
 
-// A broken link is blamed on a death that comes late, as on a busy machine it does: once the
-// connection to the process is broken too, or as long as the process gives no sign of life.
+// If a link breaks, the monitor blames a death that is reported late, as on a busy machine. The monitor waits for this
+// death if the connection to the process broke too, or while the process sends no heartbeats.
 func TestMonitorWaitsForALateDeath(t *testing.T) {
 	for name, c := range map[string]struct {
 		cut     bool
-		deathAt time.Duration // 0: it lives, and says so every second
+		deathAt time.Duration // 0 means that the process lives and sends heartbeats
 		want    string
-		most    time.Duration // until the verdict
+		most    time.Duration // longest time until the verdict
 	}{
 		"the connection broke": {cut: true, deathAt: 4 * time.Second, want: "server2 died",
 			most: 4 * time.Second},
@@ -239,8 +239,8 @@ func TestSilentProcesses(t *testing.T) {
 	}
 }
 
-// The silent process that is named is one that was waited for, whoever else a busy machine keeps
-// from giving signs of life; else the one that has been silent the longest.
+// The verdict names a silent process for which others waited, even if a busy machine keeps other processes from sending
+// heartbeats. If no one waited for a silent process, the verdict names the process that was silent the longest.
 func TestTheSilentProcessThatWasWaitedForIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		blames []blame

@@ -16,28 +16,29 @@ import (
 
 // Process is a process that the monitor watches.
 type Process interface {
-	// Exited returns a channel that is closed when the process has ended. Death then says how; phase is what the
-	// run was doing.
+	// Exited returns a channel that is closed when the process has ended. Death says how the process ended; call it
+	// only after Exited is closed. phase is what the run was doing.
 	Exited() <-chan struct{}
 	Death(phase string) error
-	// Watch is the plugin process's call of that name.
+	// Watch calls the method Watch of the plugin process.
 	Watch(context.Context, *proto.WatchRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[proto.Event], error)
 }
 
-// Follower gets the progress of a process: each epoch of a pass as it begins, from 0, and from time to time the
-// number of iterations done. The last calls may come after the end of the pass.
+// Follower receives the progress of a process. Epoch is called when an epoch of a pass begins, counted from 0.
+// Iterations is called from time to time with the number of finished iterations. The last calls may come after the end
+// of the pass.
 type Follower struct {
-	// EpochsEvery reports the first of every so many epochs; 0 for none.
+	// EpochsEvery is the number of epochs from one call of Epoch to the next. 0 means no calls.
 	EpochsEvery int
 	Epoch       func(pass record.Pass, epoch int)
 	Iterations  func(record.Iterations)
 }
 
-// iterationsEvery is how often a Follower gets iterations.
+// iterationsEvery is the interval between two calls of Follower.Iterations.
 const iterationsEvery = 250 * time.Millisecond
 
-// Watch follows one process until the monitor stops: its death, failures, heartbeat and progress, which follower
-// gets if it is not nil.
+// Watch watches one process until the monitor stops: its death, failures and heartbeats. A follower, if not nil,
+// receives the progress of the process.
 func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 	m.hear(name)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -59,7 +60,7 @@ func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 		for err == nil {
 			var event *proto.Event
 			if event, err = stream.Recv(); err != nil {
-				if status.Code(err) == codes.Unavailable { // the process is ending, which Exited reports
+				if status.Code(err) == codes.Unavailable { // the process is ending, and Exited reports this
 					m.lose(name)
 				}
 				return
@@ -81,8 +82,8 @@ func (m *Monitor) Watch(name string, p Process, follower *Follower) {
 	})
 }
 
-// failureOf turns the error of a call into a failure. If the call broke because its process ended, the failure
-// names that process.
+// failureOf converts the error of a call to a failure. If the process ended during the call, the failure names the
+// process.
 func failureOf(err error, name string) fault.Failure {
 	s, ok := status.FromError(err)
 	if !ok {

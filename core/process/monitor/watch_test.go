@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/proto"
 )
 
-// teller is a process that lives for as long as it has something to tell.
+// teller is a process that runs until it has sent all its events.
 type teller struct {
 	grpc.ServerStreamingClient[proto.Event]
 	asked  time.Duration
@@ -42,7 +42,7 @@ func (t *teller) Recv() (*proto.Event, error) {
 	return event, nil
 }
 
-// A process is asked for iterations only if there is a follower, which gets them in order.
+// The monitor asks a process for iterations only if there is a follower. The follower gets them in order.
 func TestFollower(t *testing.T) {
 	for _, followed := range []bool{true, false} {
 		t.Run(fmt.Sprint(followed), func(t *testing.T) {

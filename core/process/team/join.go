@@ -22,27 +22,27 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Rendezvous is what a user gives so that the tasks of a command find each other. It is empty if the launcher
-// provides everything.
+// Rendezvous holds the options by which the tasks of a command find each other. Rendezvous is empty if the launcher
+// needs no help for this.
 type Rendezvous struct {
-	// HostsFile lists the hosts on which ssh starts agents.
+	// HostsFile is the path of a file that lists the hosts on which ssh starts agents.
 	HostsFile string
-	// SecretFile and Core are for the tasks of a launcher without PMI: the file of their common secret, and the
-	// address HOST:PORT at which the first task waits for the others.
+	// SecretFile and Core are for the tasks of a launcher without PMI. SecretFile is the path of a file with the tasks'
+	// common secret. Core is the address HOST:PORT on which the first task waits for the others.
 	SecretFile, Core string
 }
 
-// Flags that give a Rendezvous.
+// These flags set the fields of a Rendezvous.
 const (
 	HostsFlag      = "hosts"
 	SecretFileFlag = "secret-file"
 	CoreFlag       = "core"
 )
 
-// mostSecret limits the size of a secret's file in bytes.
+// mostSecret limits the size of a secret file in bytes.
 const mostSecret = 4096
 
-// Flag returns the flag by which the tasks of a launcher find each other; "" if the user gave none.
+// Flag returns the flag that the user gave so that the tasks find each other, or "" if the user gave none.
 func (r Rendezvous) Flag() string {
 	switch {
 	case r.Core != "":
@@ -53,7 +53,8 @@ func (r Rendezvous) Flag() string {
 	return ""
 }
 
-// Unused refuses flags without effect in a process started like this one, because their user expects other tasks.
+// Unused returns an error if flags have no effect because of how this process was started. A user who gives such flags
+// expects other tasks.
 func (r Rendezvous) Unused(f *launchers.Finding) error {
 	flag := r.Flag()
 	given := flag != ""
@@ -75,7 +76,8 @@ func (r Rendezvous) Unused(f *launchers.Finding) error {
 	return nil
 }
 
-// secret returns the user's secret, or nil. Processes that this one starts do not get it.
+// secret returns the user's secret, or nil. secret removes the secret from the environment, so that child processes do
+// not inherit it.
 func (r Rendezvous) secret() ([]byte, error) {
 	text := os.Getenv(option.SecretVariable)
 	given := text != ""
@@ -93,7 +95,8 @@ func (r Rendezvous) secret() ([]byte, error) {
 	return nil, nil
 }
 
-// readSecret reads a file that only its owner can access. It checks the mode of the opened file.
+// readSecret reads a secret file. Only the owner may have access to the file. To avoid a race, it checks the mode of
+// the opened file.
 func readSecret(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // #nosec G304 -- the user names it; a pipe would have psbench wait
 	if err != nil {
@@ -120,7 +123,8 @@ func readSecret(path string) ([]byte, error) {
 	return trimmed("--"+SecretFileFlag+": "+quote.Word(path), text)
 }
 
-// trimmed returns a secret without surrounding white space; it must be long enough. from says where it comes from.
+// trimmed strips white space around a secret. trimmed returns an error if the secret is too short. from says where the
+// secret was read, for messages.
 func trimmed(from string, text []byte) ([]byte, error) {
 	secret := bytes.TrimSpace(text)
 	switch n := len(secret); {
@@ -133,7 +137,8 @@ func trimmed(from string, text []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// address returns where the first task waits for the others and which flag or variable says so; "" if none does.
+// address returns the address of the first task, and the flag or variable that gives it. Both results are "" if none
+// does.
 func (r Rendezvous) address(f *launchers.Finding, environ []string) (core, from string) {
 	if r.Core != "" {
 		return r.Core, "--" + CoreFlag
@@ -141,7 +146,7 @@ func (r Rendezvous) address(f *launchers.Finding, environ []string) (core, from 
 	return f.Core(environ)
 }
 
-// checkCore refuses an invalid address of the first task before anything waits for it.
+// checkCore returns an error early if the address of the first task is not valid.
 func checkCore(core, from string) error {
 	host, port, err := net.SplitHostPort(core)
 	if number, wrong := strconv.ParseUint(port, 10, 16); err != nil || host == "" || wrong != nil || number == 0 {
@@ -154,15 +159,16 @@ func checkCore(core, from string) error {
 	return nil
 }
 
-// checkHere refuses a core address of another host, since the first task runs here. It skips torchrun's address,
-// which serves others too, and pods, which may be behind a service or run before their name is known.
+// checkHere returns an error if the address of the core belongs to another host, because the first task runs here.
+// checkHere does not check torchrun's address, which torchrun also uses for its own purposes. checkHere does not check
+// in pods, which may be behind a service or start before their name is known.
 func checkHere(ctx context.Context, core, from string, environ []string) error {
 	if from != "--"+CoreFlag && from != option.CoreVariable || variable(environ, "KUBERNETES_SERVICE_HOST") != "" {
 		return nil
 	}
 	host, _, _ := net.SplitHostPort(core)
 	if _, err := netip.ParseAddr(host); err == nil {
-		return nil // listening at another host's address fails later
+		return nil // listening on another host's address fails later
 	}
 	addresses, err := lookup(ctx, host)
 	if ctx.Err() != nil {
@@ -171,7 +177,8 @@ func checkHere(ctx context.Context, core, from string, environ []string) error {
 	return elsewhere(core, from, host, addresses, err)
 }
 
-// elsewhere refuses the core's host, given the addresses found for it, or the error.
+// elsewhere returns an error if the core's host is not this host. addresses and err are the result of the lookup of its
+// name.
 func elsewhere(core, from, host string, addresses []netip.Addr, err error) error {
 	switch {
 	case err != nil:
@@ -184,7 +191,7 @@ func elsewhere(core, from, host string, addresses []netip.Addr, err error) error
 	return nil
 }
 
-// join makes this task find the others at the core's address.
+// join connects this task to the others at the core's address.
 func (m *Member) join(ctx context.Context, listen netip.Addr) (*agent.Meeting, error) {
 	f := m.Finding
 	secret, err := m.Rendezvous.secret()
@@ -207,7 +214,7 @@ func (m *Member) join(ctx context.Context, listen netip.Addr) (*agent.Meeting, e
 		return nil, err
 	}
 	defer interrupt.Hold(ctx)()
-	defer interrupt.Bounded(ctx)() // by the timeout
+	defer interrupt.Bounded(ctx)() // the timeout limits the join
 	if f.Place.Rank == 0 {
 		if err := checkHere(ctx, core, from, m.Environ); err != nil {
 			return nil, err
@@ -215,7 +222,7 @@ func (m *Member) join(ctx context.Context, listen netip.Addr) (*agent.Meeting, e
 	}
 	met, err := agent.Join(ctx, secret, core, task(f.Place), listen, m.timeout())
 	if err != nil && !errors.Is(err, agent.ErrFailed) {
-		return nil, m.linger(ctx, err) // so that the others report what they wait for
+		return nil, m.linger(ctx, err) // so that the others have time to report what they wait for
 	}
 	return met, err
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The address of the first task is one that others can call, and no more than one.
+// The address of the first task must be a single address that other tasks can call.
 func TestAddressOfTheCore(t *testing.T) {
 	const form = "must be HOST:PORT, the address of the first task, with a port from 1 to 65535"
 	const all = "stands for all addresses of a host: it must be one of them"
@@ -33,7 +33,7 @@ func TestAddressOfTheCore(t *testing.T) {
 	}
 }
 
-// The first task runs on the host that all others call.
+// The first task must run on the host that all other tasks call.
 func TestNameOfTheCore(t *testing.T) {
 	loopback, other := netip.MustParseAddr("127.0.1.1"), netip.MustParseAddr("192.0.2.1")
 	for name, test := range map[string]struct {
@@ -59,7 +59,7 @@ func TestNameOfTheCore(t *testing.T) {
 	}
 }
 
-// Only a name that the user gives is looked up, and none in a pod.
+// Only names that the user gives are looked up, and none in a pod.
 func TestNamesThatAreLookedUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		core, from string

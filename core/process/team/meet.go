@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// meet makes this task find the others, by its launcher's protocol or by the rendezvous.
+// meet connects this task to the others, by the launcher's protocol or as the Rendezvous says.
 func (m *Member) meet(ctx context.Context, listen netip.Addr) (met *agent.Meeting, err error) {
 	f := m.Finding
 	talk := func(client *pmi.Client) (err error) {
@@ -43,8 +43,8 @@ func (m *Member) meet(ctx context.Context, listen netip.Addr) (met *agent.Meetin
 	return met, err
 }
 
-// RollCall makes the tasks of a launcher with PMI introduce themselves. Only rank 0 gets them; other ranks, and
-// tasks of other launchers, get none.
+// RollCall makes the tasks of a launcher with PMI exchange their descriptions. Only rank 0 gets the tasks. Other ranks,
+// and tasks of other launchers, get an empty list.
 func (m *Member) RollCall(ctx context.Context) (tasks []rollcall.Task, err error) {
 	call := func(client *pmi.Client) (err error) {
 		tasks, err = rollcall.Call(ctx, client, task(m.Finding.Place))
@@ -64,14 +64,15 @@ func (m *Member) RollCall(ctx context.Context) (tasks []rollcall.Task, err error
 	return tasks, err
 }
 
-// overPMI calls talk with the connection that the launcher gave to this task, then closes it.
+// overPMI calls talk with a client for the connection that the launcher gave to this task. Afterwards overPMI closes
+// the connection.
 func (m *Member) overPMI(ctx context.Context, talk func(*pmi.Client) error) error {
 	conn, err := pmi.Inherited(m.Finding.Connection())
 	if err != nil {
 		return err
 	}
 	defer interrupt.Hold(ctx)()
-	defer interrupt.Bounded(ctx)() // by the timeout
+	defer interrupt.Bounded(ctx)() // the timeout limits the conversation
 	client, err := pmi.Open(ctx, conn, m.timeout())
 	if err != nil {
 		return err
@@ -79,13 +80,13 @@ func (m *Member) overPMI(ctx context.Context, talk func(*pmi.Client) error) erro
 	return converse(ctx, client, talk)
 }
 
-// errNoPMIx means that this process cannot use its launcher's PMIx.
+// errNoPMIx means that this process cannot use PMIx of its launcher.
 var errNoPMIx = errors.New("PMIx cannot be used here")
 
-// overPMIx is overPMI through a process that speaks PMIx with the launcher.
+// overPMIx does the same as overPMI, through a child process that speaks PMIx with the launcher.
 func (m *Member) overPMIx(ctx context.Context, talk func(*pmi.Client) error) error {
 	defer interrupt.Hold(ctx)()
-	defer interrupt.Bounded(ctx)() // by the timeout
+	defer interrupt.Bounded(ctx)() // the timeout limits the conversation
 	conn, end, err := pmix.Start()
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (m *Member) overPMIx(ctx context.Context, talk func(*pmi.Client) error) err
 	return converse(ctx, client, talk)
 }
 
-// converse calls talk and closes the connection.
+// converse calls talk and then closes the connection.
 func converse(ctx context.Context, client *pmi.Client, talk func(*pmi.Client) error) error {
 	err := talk(client)
 	if closed := client.Close(context.WithoutCancel(ctx)); err == nil {
@@ -110,9 +111,9 @@ func converse(ctx context.Context, client *pmi.Client, talk func(*pmi.Client) er
 	return err
 }
 
-// overHosts makes ssh start agents on the hosts of a file. This process is their core.
+// overHosts makes ssh start agents on the hosts of a hosts file. This process becomes their core.
 func (m *Member) overHosts(ctx context.Context, gpus int, run func(*Team) error) error {
-	if err := os.Unsetenv(option.SecretVariable); err != nil { // the run makes its own secret
+	if err := os.Unsetenv(option.SecretVariable); err != nil { // the run creates its own secret
 		return err
 	}
 	listen, err := addressHere(m.Config.Interface)
@@ -139,7 +140,7 @@ func (m *Member) overHosts(ctx context.Context, gpus int, run func(*Team) error)
 	return t.lead(run)
 }
 
-// sshOptions says how ssh starts agents and what they get.
+// sshOptions returns how ssh starts agents, and the data that the agents receive.
 func (m *Member) sshOptions() (o ssh.Options, err error) {
 	c := m.Config
 	o = ssh.Options{Command: variable(m.Environ, option.SSHVariable), Timeout: m.timeout(), Invitation: ssh.Invitation{
@@ -161,7 +162,7 @@ func (m *Member) sshOptions() (o ssh.Options, err error) {
 
 func (m *Member) meetBySSH(ctx context.Context, o ssh.Options) (*agent.Meeting, *ssh.Sessions, error) {
 	defer interrupt.Hold(ctx)()
-	defer interrupt.Bounded(ctx)() // by the timeout
+	defer interrupt.Bounded(ctx)() // the timeout limits the meeting
 	place := m.Finding.Place
 	return ssh.Meet(ctx, task(place), place.Others, o)
 }

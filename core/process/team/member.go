@@ -25,31 +25,32 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Member is this process as one task of a command on several hosts.
+// Member is this process in the role of one task of a command on several hosts.
 type Member struct {
-	// Finding says which launcher started this process, and as which task.
+	// Finding says which launcher started this process, and which task the process is.
 	Finding *launchers.Finding
-	// Rendezvous is what the user gave so that the tasks find each other.
+	// Rendezvous holds the user's options by which the tasks find each other.
 	Rendezvous Rendezvous
-	// Environ is the environment of psbench.
+	// Environ is the environment with which psbench was started.
 	Environ []string
-	// Config and Registry are the command's.
+	// Config and Registry are the configuration and the registry of the command.
 	Config   *config.Config
 	Registry *registry.Registry
-	// CUDA finds the devices of this host, and OnCUDA means that the command has CUDA ranks.
+	// CUDA finds the devices of this host. OnCUDA means that the command has CUDA ranks.
 	CUDA   *cuda.Finder
 	OnCUDA bool
-	// Report shows the user a failure before the process ends.
+	// Report shows a failure to the user before the process ends.
 	Report func(error)
 }
 
-// ToldError is a failure that this process or the core has already reported to the user.
+// ToldError wraps a failure that this process or the core has already reported to the user.
 type ToldError struct{ error }
 
 // Unwrap returns the failure.
 func (e ToldError) Unwrap() error { return e.error }
 
-// Run is the life of a task. The core calls run with its team; an agent serves the core until the core is done.
+// Run runs this process as a task until the command has ended. The core calls run with its team. An agent serves the
+// core until the core is done.
 func (m *Member) Run(ctx context.Context, run func(*Team) error) error {
 	gpus := m.gpus(ctx)
 	if m.Finding.Launcher == launchers.HostsFile {
@@ -67,7 +68,7 @@ func (m *Member) Run(ctx context.Context, run func(*Team) error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return m.linger(ctx, err)
 	case errors.Is(err, agent.ErrFailed):
-		return ToldError{err} // reported by the core
+		return ToldError{err} // the core has reported the failure
 	case err != nil:
 		return err
 	case meeting.Listener != nil:
@@ -85,7 +86,8 @@ func (m *Member) Run(ctx context.Context, run func(*Team) error) error {
 	return t.lead(run)
 }
 
-// Conducted runs a run whose conductor holds the agents; call says how to reach them (see Inherited).
+// Conducted calls run for a run that a conductor started. The conductor keeps its connections to the agents. call gives
+// their addresses (see Inherited).
 func (m *Member) Conducted(ctx context.Context, call string, run func(*Team) error) error {
 	meeting, err := agent.Called(call)
 	if err != nil {
@@ -104,14 +106,15 @@ func (m *Member) Conducted(ctx context.Context, call string, run func(*Team) err
 	return t.lead(run)
 }
 
-// Invited is the life of an agent that ssh started. It writes its answer to output and ends when gone is closed.
+// Invited runs this process as an agent that ssh started. Invited writes its answer to output and ends when gone is
+// closed.
 func (m *Member) Invited(ctx context.Context, i ssh.Invitation, gone <-chan struct{}, output io.Writer) error {
 	listen, err := addressHere(m.Config.Interface)
 	if err != nil {
 		return err
 	}
 	gpus := m.gpus(ctx)
-	name, _ := os.Hostname() // without one it has no name
+	name, _ := os.Hostname() // if this fails, the name stays empty
 	me := task(launchers.Place{Rank: i.Rank, Size: i.Size, Host: cmp.Or(name, "a host without a name")})
 	meeting, err := ssh.Join(i, me, listen, output)
 	if err != nil {
@@ -123,15 +126,16 @@ func (m *Member) Invited(ctx context.Context, i ssh.Invitation, gone <-chan stru
 	})
 }
 
-// interruptGrace is how long an interrupted agent lets the core end the run: launchers interrupt all tasks at once.
+// interruptGrace is how long an agent keeps running after an interrupt, so that the core can end the run in order.
+// Launchers interrupt all tasks at once.
 const interruptGrace = 20 * time.Second
 
-// serve runs an agent with the plugins of the registry.
+// serve runs an agent that starts plugins of the registry.
 func (m *Member) serve(ctx context.Context, l net.Listener, o agent.Options) error {
 	defer interrupt.Hold(ctx)()
-	defer interrupt.Bounded(ctx)() // by interruptGrace
+	defer interrupt.Bounded(ctx)() // interruptGrace limits this
 	o.Plugin = func(name string) (registry.Plugin, error) {
-		if name == cuda.PluginName { // the core may be unable to ask for its build
+		if name == cuda.PluginName { // the core may be unable to ask for this plugin's build
 			return m.CUDA.Plugin(ctx, m.Registry, result.Build())
 		}
 		plugins := m.Registry.Plugins()
@@ -147,21 +151,21 @@ func (m *Member) serve(ctx context.Context, l net.Listener, o agent.Options) err
 	return err
 }
 
-// linger reports that this task timed out and gives the others time to report too: launchers end all tasks when one
-// has failed.
+// linger reports that this task timed out, and waits so that the other tasks can report too. A launcher ends all tasks
+// when one has failed.
 func (m *Member) linger(ctx context.Context, err error) error {
 	m.Report(err)
 	select {
 	case <-ctx.Done():
-	case <-time.After(1500 * time.Millisecond): // all must end within two seconds after the timeout
+	case <-time.After(1500 * time.Millisecond): // all tasks must end within two seconds after the timeout
 	}
 	return ToldError{err}
 }
 
 func (m *Member) timeout() time.Duration { return time.Duration(m.Config.RPCTimeout) * time.Second }
 
-// gpus counts the CUDA devices of this host for the command. If there are none, the core reports why for its own
-// host.
+// gpus returns the number of CUDA devices of this host that the command can use. If there are no devices, only the core
+// reports the reason, for its own host.
 func (m *Member) gpus(ctx context.Context) int {
 	if !m.OnCUDA {
 		return 0
@@ -174,7 +178,7 @@ func (m *Member) gpus(ctx context.Context) int {
 	return len(list.Devices)
 }
 
-// task describes this process to the other tasks.
+// task returns the description of this process for the other tasks.
 func task(p launchers.Place) rollcall.Task {
 	me := rollcall.Task{
 		Rank: p.Rank, Size: p.Size, Local: p.Local, Host: p.Host, PID: os.Getpid(),

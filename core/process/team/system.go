@@ -19,16 +19,17 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// System describes this process for the detectors of launchers; hostsFile is the user's file, or "".
+// System describes this process for the detectors of package launchers. hostsFile is the path of the user's hosts file,
+// or "".
 func System(environ []string, hostsFile string) launchers.System {
-	host, _ := os.Hostname() // without one it has no name
+	host, _ := os.Hostname() // if this fails, the name stays empty
 	return launchers.System{Environ: environ, Host: host, ReadFile: readBounded, HostsFile: hostsFile, IsHere: isHere}
 }
 
-// mostMiB limits the size of a file of hosts, so that /dev/zero cannot fill the memory.
+// mostMiB limits the size of a hosts file in MiB, so that a file like /dev/zero cannot fill the memory.
 const mostMiB = 16
 
-// readBounded is os.ReadFile for a text of limited size, without its byte order mark.
+// readBounded reads a text file of limited size. readBounded strips a byte order mark.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names it
 	if err != nil {
@@ -45,8 +46,7 @@ func readBounded(path string) ([]byte, error) {
 	return bom.Cut(text)
 }
 
-// Listed returns the hosts of a file, formatted as lines of such a file, and whether any is another host than this
-// one.
+// Listed returns the hosts of a hosts file, formatted as its lines. several is true if one of them is not this host.
 func Listed(file string, environ []string) (lines []string, several bool, err error) {
 	text, err := readBounded(file)
 	if err != nil {
@@ -62,7 +62,7 @@ func Listed(file string, environ []string) (lines []string, several bool, err er
 	return lines, launchers.Look(System(environ, file)).Place.Several(), nil
 }
 
-// variable returns a variable of an environment, or "".
+// variable returns the value of a variable in an environment, or "".
 func variable(environ []string, name string) (value string) {
 	for _, v := range environ {
 		if key, text, _ := strings.Cut(v, "="); key == name {
@@ -72,7 +72,7 @@ func variable(environ []string, name string) (value string) {
 	return value
 }
 
-// addressHere returns the address by which other hosts reach this one; choice is the option interface.
+// addressHere returns the address under which other hosts reach this host. choice is the value of the option interface.
 func addressHere(choice string) (netip.Addr, error) {
 	have, err := placement.Interfaces()
 	if err != nil {
@@ -97,17 +97,17 @@ func addressHere(choice string) (netip.Addr, error) {
 	return placement.DefaultAddress(named, have), nil
 }
 
-// lookupLimit limits the lookup of a name's addresses.
+// lookupLimit limits how long the lookup of a name may take.
 const lookupLimit = 5 * time.Second
 
-// isHere reports whether a name or an address belongs to this host. A name without an address may be known only to
-// ssh.
+// isHere reports whether a name or an address belongs to this host. isHere returns false for a name without an address.
+// Only ssh may know such a name.
 func isHere(name string) bool {
 	addresses, _ := lookup(context.Background(), name)
 	return slices.ContainsFunc(addresses, isOwn)
 }
 
-// lookup returns the addresses of a name; for an address, that address.
+// lookup returns the addresses of a name. If name is an address, lookup returns that address.
 func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
@@ -118,7 +118,7 @@ func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return addresses, err
 }
 
-// lookupCause says why there is no address, without the name.
+// lookupCause returns why a lookup failed, without repeating the name.
 func lookupCause(err error) error {
 	if dns := new(net.DNSError); errors.As(err, &dns) {
 		return errors.New(dns.Err)

@@ -1,7 +1,9 @@
-// Package team runs a command on several hosts: its tasks find each other, one leads and the others serve.
+// Package team runs a command on several hosts. The tasks of the command find each other, then one task leads and the
+// others serve.
 //
-// A launcher starts one task of psbench on each host, or ssh starts them for a file of hosts. The first task is the
-// core, which runs the command. The others are its agents (core/process/agent), which start processes on their hosts.
+// A launcher starts one task of psbench on each host. If the user gives a hosts file, ssh starts the tasks. The first
+// task is the core, which runs the command. The other tasks are agents (core/process/agent). Agents start processes on
+// their hosts.
 package team
 
 import (
@@ -18,29 +20,29 @@ import (
 	"github.com/psbench/psbench/core/process/launch"
 )
 
-// Team is the set of hosts on which the core runs a command. A nil Team is the core's host alone.
+// Team is the set of hosts on which the core runs a command. A nil Team means the core's host alone.
 type Team struct {
-	// Interface is the tasks' option of this name.
+	// Interface is the value of the tasks' option interface.
 	Interface string
 
-	hosts   []*agent.Host  // the others
-	here    string         // the name of the core's host
-	gpus    int            // of the core's host, for the command
-	apart   bool           // the core's host has no processes of the run
-	listen  netip.Addr     // of the core's host
-	meeting *agent.Meeting // of the agents, for runs that the core conducts; nil if it conducts none
+	hosts   []*agent.Host  // hosts with agents
+	here    string         // name of the core's host
+	gpus    int            // number of devices of the core's host that the command can use
+	apart   bool           // the core's host runs no processes of the run
+	listen  netip.Addr     // address of the core's host
+	meeting *agent.Meeting // meeting with the agents, for runs that the core conducts; nil if it conducts none
 }
 
-// lead runs a command on the hosts of a team, and then tells the agents that it is done.
+// lead runs a command on the hosts of a team. Afterwards lead notifies the agents that the core is done.
 func (t *Team) lead(run func(*Team) error) error {
 	err := run(t)
-	if left := agent.Leave(t.hosts, err != nil); err == nil { // otherwise the agents' errors follow from err
+	if left := agent.Leave(t.hosts, err != nil); err == nil { // if err is set, it has caused the agents' errors
 		return left
 	}
 	return err
 }
 
-// Spread makes the processes of a run start on the hosts of the team.
+// Spread sets options so that the processes of a run start on the hosts of the team.
 func (t *Team) Spread(o *cluster.Options) {
 	if t == nil {
 		return
@@ -56,7 +58,7 @@ func (t *Team) Spread(o *cluster.Options) {
 	}
 }
 
-// Finder returns the finder for CUDA ranks: here, or on the other hosts of the team if they have devices.
+// Finder returns the finder for CUDA ranks. If other hosts of the team have devices, the core's host needs none.
 func (t *Team) Finder(here *cuda.Finder) config.CUDAFinder {
 	if t == nil || !slices.ContainsFunc(t.hosts, func(h *agent.Host) bool { return h.GPUs > 0 }) {
 		return here
@@ -64,7 +66,7 @@ func (t *Team) Finder(here *cuda.Finder) config.CUDAFinder {
 	return cuda.Elsewhere{Finder: here, Apart: t.apart}
 }
 
-// Names returns the names of all hosts, the core's first.
+// Names returns the names of all hosts. The core's host is first.
 func (t *Team) Names() []string {
 	names := []string{t.here}
 	for _, h := range t.hosts {
@@ -73,21 +75,22 @@ func (t *Team) Names() []string {
 	return names
 }
 
-// Present returns an error if an agent is lost, so a run cannot use the agents.
+// Present returns an error if an agent is lost, because a run cannot use the agents then.
 func (t *Team) Present() error { return agent.Present(t.hosts) }
 
-// callVariable tells a run how to reach the agents that its conductor holds. It must not begin like the variables
-// of options.
+// callVariable is the variable that gives a conducted run the addresses of the agents. The variable's name must not
+// have the prefix of options.
 const callVariable = "_PSBENCH_AGENTS"
 
-// Call returns the variable with which a conducted run calls the agents. Its value has the secret.
+// Call returns the variable NAME=VALUE with which a conducted run connects to the agents. The value contains the
+// secret.
 func (t *Team) Call() (pair string, err error) {
 	call, err := t.meeting.Call()
 	return callVariable + "=" + call, err
 }
 
-// Inherited returns the value of that variable; "" if no conductor started this process. Children of this process
-// do not inherit it.
+// Inherited returns the value that Call put into the environment, or "" if no conductor started this process. Child
+// processes of this process do not inherit it.
 func Inherited() string {
 	text := os.Getenv(callVariable)
 	_ = os.Unsetenv(callVariable)

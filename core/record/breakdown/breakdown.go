@@ -1,5 +1,5 @@
-// Package breakdown divides the time of iterations into parts and finds out who waited for whom, from the
-// measurements of a result alone.
+// Package breakdown divides the time of iterations into parts and finds out which trainers waited for which. The
+// package uses only the measurements in a result.
 package breakdown
 
 import (
@@ -12,22 +12,22 @@ import (
 // Metric is the type and name of a series.
 type Metric struct{ Type, Name string }
 
-// Part is one part of an iteration and the time that all trainers together spent in it. Parts do not overlap.
+// Part is one part of the iterations, with the time that all trainers together spent in it. Parts do not overlap.
 type Part struct {
 	Name    string
 	TotalNS int64
 }
 
-// Exposed is the metric of the time in which a trainer is blocked until its reductions are done.
+// Exposed is the metric of the time during which a trainer is blocked until its reductions are done.
 var Exposed = Metric{dataparallel.IterationMetric, dataparallel.Exposed}
 
-// made is a part and the metrics that make it up.
+// made is a part, with the metrics whose times it sums.
 type made struct {
 	name string
 	of   []Metric
 }
 
-// parts lists all possible parts in their order.
+// parts lists all possible parts in order.
 var parts = []made{
 	{"data", []Metric{{dataparallel.IterationMetric, dataparallel.Data}}},
 	{"lookup", []Metric{{"lookup_metric", "lookup"}}},
@@ -38,33 +38,33 @@ var parts = []made{
 	{"parameters", []Metric{{dataparallel.IterationMetric, dataparallel.Parameters}}},
 }
 
-// Whole is the metric of an iteration from the moment its data is there.
+// Whole is the metric of an iteration, measured from when its data has been fetched.
 var Whole = Metric{"batch_level_metric", "batch_all"}
 
-// IsPart reports whether a metric belongs to a part of iterations.
+// IsPart reports whether a metric belongs to one of the parts.
 func IsPart(m Metric) bool {
 	return slices.ContainsFunc(parts, func(p made) bool { return slices.Contains(p.of, m) })
 }
 
 // Breakdown divides the time of the iterations of all trainers.
 type Breakdown struct {
-	// Iterations counts the iterations of all trainers.
+	// Iterations is the number of iterations, summed over all trainers.
 	Iterations int
-	// WallNS is the total time of all iterations. For each trainer and epoch it runs from the start of the first
-	// iteration to the end of the last one. Work between epochs, such as an evaluation, is not in it.
+	// WallNS is the total time of all iterations. For each trainer and epoch, the time runs from the start of the first
+	// iteration to the end of the last one. WallNS does not include work between epochs, such as an evaluation.
 	WallNS int64
-	// Parts are the measured parts in their order.
+	// Parts are the measured parts, in order.
 	Parts []Part
 	// Waiting is nil if no trainers wait for each other.
 	Waiting *Waiting
-	// Hook is nil if no hook stamped its calls of links.
+	// Hook is nil if no hook recorded when it called its links.
 	Hook *Hook
 
-	reductionNS int64 // within the exposed communication of all trainers
+	reductionNS int64 // part of the exposed communication, summed over all trainers
 }
 
-// Of returns the breakdown of a result, or nil if no trainer measured a part of its iterations. It reads one series
-// at a time and needs 40 bytes per iteration, plus 16 bytes per bucket of a hook.
+// Of returns the breakdown of a result, or nil if no trainer measured a part of its iterations. Of reads one series at
+// a time. Of needs 40 bytes per iteration, and 16 more for each bucket of a hook.
 func Of(r *result.Result) *Breakdown {
 	b := &Breakdown{}
 	totals := make([]int64, len(parts))
@@ -100,7 +100,7 @@ func Of(r *result.Result) *Breakdown {
 	return b
 }
 
-// RestNS returns the time that belongs to no part.
+// RestNS returns the time of the iterations that belongs to no part.
 func (b *Breakdown) RestNS() int64 {
 	rest := b.WallNS
 	for _, p := range b.Parts {
@@ -109,21 +109,21 @@ func (b *Breakdown) RestNS() int64 {
 	return rest
 }
 
-// MeanMS converts a total over all iterations into the mean of one iteration, in ms.
+// MeanMS divides a total over all iterations by their number. MeanMS returns the mean time of an iteration in ms.
 func (b *Breakdown) MeanMS(totalNS int64) float64 {
 	return float64(totalNS) / float64(b.Iterations) / 1e6
 }
 
-// Share returns a part's share of the time, from 0 to 1.
+// Share returns a part's share of the total time, from 0 to 1.
 func (b *Breakdown) Share(partNS int64) float64 { return float64(partNS) / float64(max(1, b.WallNS)) }
 
-// trainer holds the data of one trainer in a result.
+// trainer gives access to the data of one trainer in a result.
 type trainer struct {
 	r    *result.Result
 	rank int
 }
 
-// series returns the series of a metric, or nil if there is none or it is empty.
+// series returns the series of a metric, or nil if it does not exist or is empty.
 func (t trainer) series(m Metric) *result.Series {
 	for _, s := range t.r.Series {
 		if s.Rank == t.rank && s.Type == m.Type && s.Name == m.Name && s.Len() > 0 {
@@ -133,14 +133,14 @@ func (t trainer) series(m Metric) *result.Series {
 	return nil
 }
 
-// wall returns the number of iterations of the trainer and the total length of its epochs, each from the start of
-// its first part to the end of its last one.
+// wall returns the number of the trainer's iterations and the total time of its epochs. The time of an epoch is from
+// the start of the first measured part to the end of the last one.
 func (t trainer) wall() (iterations int, ns int64) {
 	first, last := t.ends()
 	if first == nil {
 		return 0, 0
 	}
-	var starts []int64 // of the epochs in order
+	var starts []int64 // start of each epoch, in order
 	epoch := int64(-1)
 	for m := range first.All() {
 		if m.Key.A != epoch {
@@ -164,7 +164,8 @@ func (t trainer) wall() (iterations int, ns int64) {
 	return iterations, ns
 }
 
-// ends returns the series whose measurements begin an iteration, and the series whose measurements end it.
+// ends returns two series: the first part and the last part of the iterations. An iteration starts with a measurement
+// of the first series and ends with a measurement of the last one.
 func (t trainer) ends() (first, last *result.Series) {
 	for _, part := range parts {
 		for _, metric := range part.of {

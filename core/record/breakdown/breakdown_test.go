@@ -12,11 +12,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// lane is what one trainer did in an iteration: how long each part was, in the order of the
-// series of a ddp trainer, and the time that is in none of them.
+// lane describes one iteration of a ddp trainer: the duration of each part, in the order of the trainer's series, and
+// the time that belongs to no part.
 type lane struct{ data, forward, backward, exposed, optimizer, rest int64 }
 
-// series records a ddp trainer that runs lanes from a time on, in epochs of this many iterations.
+// series records the iterations of a ddp trainer, starting at fromNS. epoch is the number of iterations in an epoch.
 func series(r *result.Result, rank int, fromNS int64, epoch int, lanes []lane) {
 	add := func(typ, name string, i int, startNS, ns int64) int64 {
 		key := sdk.Key{A: int64(i / epoch), B: int64(i % epoch)}
@@ -33,7 +33,7 @@ func series(r *result.Result, rank int, fromNS int64, epoch int, lanes []lane) {
 		at = add("iteration_metric", "optimizer", i, at, l.optimizer)
 		add("batch_level_metric", "batch_all", i, start, at-start)
 		if i%epoch == epoch-1 {
-			at += 1_000_000 // an evaluation, say
+			at += 1_000_000 // time between epochs, such as for an evaluation
 		}
 	}
 	r.Processes = append(r.Processes, result.Process{Name: fmt.Sprintf("trainer%d", rank), Rank: rank, Kind: "trainer"})
@@ -52,8 +52,8 @@ func TestBreakdown(t *testing.T) {
 	if b.Iterations != 6 || b.WallNS != 3*(108+108) || b.RestNS() != 6 {
 		t.Errorf("%d iterations take %d, of which %d are in no part", b.Iterations, b.WallNS, b.RestNS())
 	}
-	// In iteration 0 trainer 2 comes 10 after trainer 1 and 40 after trainer 0, in iteration
-	// 1 trainer 0 comes 30 after the others.
+	// In iteration 0, trainer 2 is ready 10 ns after trainer 1 and 40 ns after trainer 0. In iteration 1, trainer 0 is
+	// ready 30 ns after the others.
 	if d := cmp.Diff([]Last{{0, 1, 2, 30}, {2, 1, 2, 10}}, b.Waiting.Last); d != "" {
 		t.Error(d)
 	}
@@ -63,7 +63,7 @@ func TestBreakdown(t *testing.T) {
 	}
 }
 
-// Who waits for whom follows from the sets.
+// Trainers wait only for trainers of the same connected set.
 func TestOnlyConnectedTrainersWait(t *testing.T) {
 	ddp := func(connected ...[]int) *result.Result {
 		r := &result.Result{Connected: connected}
@@ -91,7 +91,7 @@ func TestOnlyConnectedTrainersWait(t *testing.T) {
 	}
 }
 
-// A run without iterations, and one whose trainers stamp none of them, has no breakdown.
+// A run without iterations has no breakdown. A run whose trainers measured no parts has none either.
 func TestNothingToBreakDown(t *testing.T) {
 	if b := Of(&result.Result{}); b != nil {
 		t.Errorf("nothing is %+v", b)
@@ -103,15 +103,15 @@ func TestNothingToBreakDown(t *testing.T) {
 	}
 }
 
-// drawLane draws times that include none at all.
+// drawLane draws durations, which may be 0.
 func drawLane(t *rapid.T) lane {
 	ns := rapid.Int64Range(0, 50)
 	return lane{ns.Draw(t, "data"), ns.Draw(t, "forward"), ns.Draw(t, "backward"), ns.Draw(t, "exposed"),
 		ns.Draw(t, "optimizer"), ns.Draw(t, "rest")}
 }
 
-// The parts and the rest add up to the whole time; no trainer waits longer than it is blocked; in every iteration
-// one trainer is last.
+// The parts and the rest add up to the whole time. No trainer waits longer than it is blocked. In every iteration,
+// exactly one trainer is last.
 func TestBreakdownLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers, epoch := rapid.IntRange(2, 4).Draw(t, "trainers"), rapid.IntRange(1, 3).Draw(t,
@@ -150,7 +150,7 @@ func TestBreakdownLaws(t *testing.T) {
 	})
 }
 
-// requirePlain compares with what the definitions say, computed iteration by iteration.
+// requirePlain compares a breakdown with a simple computation from the definitions, iteration by iteration.
 func requirePlain(t *rapid.T, r *result.Result, b *Breakdown, trainers, iterations int) {
 	want := map[int]Last{}
 	for i := range iterations {
@@ -175,7 +175,7 @@ func requirePlain(t *rapid.T, r *result.Result, b *Breakdown, trainers, iteratio
 	}
 }
 
-// blockedIn is when and how long the trainers were blocked in an iteration.
+// blockedIn returns when and for how long each trainer was blocked in an iteration.
 func blockedIn(r *result.Result, trainers, iteration int) []sdk.Measurement {
 	var blocked []sdk.Measurement
 	for rank := range trainers {

@@ -6,25 +6,25 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Bucket divides the time of the reductions of one bucket, over all trainers.
+// Bucket divides the time of one bucket's reductions into parts, summed over all trainers.
 type Bucket struct {
 	Index int
-	Count int // reductions, counted on each trainer
-	// The sums of the parts of an Exchange.
+	Count int // number of reductions; each trainer counts its own
+	// These are the sums of the parts of an Exchange.
 	HookNS, WaitingNS, TransferNS, ReductionNS int64
-	// CodecNS is the time for encoding and decoding that hooks stamped, in any part of the iteration.
+	// CodecNS is the time that hooks recorded for encoding and decoding, in any part of the iteration.
 	CodecNS int64
 }
 
-// WholeNS returns the time from the calls of hooks until the results are there.
+// WholeNS returns the time from the calls of the hooks until the results are available.
 func (b Bucket) WholeNS() int64 { return b.HookNS + b.WaitingNS + b.TransferNS + b.ReductionNS }
 
-// Buckets returns the buckets that hooks stamped, in their order.
+// Buckets returns the buckets that hooks measured, in order.
 func Buckets(r *result.Result) []Bucket {
 	all := make([]Bucket, len(r.Buckets))
 	of := func(index int64) *Bucket {
 		if index < 0 || index >= int64(len(all)) {
-			return &Bucket{} // a plugin numbers its buckets in another way
+			return &Bucket{} // the plugin numbers its buckets differently
 		}
 		return &all[index]
 	}
@@ -47,7 +47,7 @@ func Buckets(r *result.Result) []Bucket {
 	return slices.DeleteFunc(all, func(b Bucket) bool { return b.Count == 0 && b.CodecNS == 0 })
 }
 
-// CodecNS returns the time for encoding and decoding that hooks stamped on all trainers.
+// CodecNS returns the time that the hooks of all trainers recorded for encoding and decoding.
 func CodecNS(r *result.Result) (ns int64) {
 	for _, p := range r.Processes {
 		if p.Kind == "trainer" {

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// onHosts says where ranks were, in their order, and by how much the clocks of hosts may be wrong.
+// onHosts sets the host of each rank, in order, and the possible clock error of each host.
 func onHosts(r *result.Result, bounds map[string]int64, hosts ...string) {
 	for i := range r.Processes {
 		r.Processes[i].Host = hosts[i]
@@ -23,8 +23,8 @@ func onHosts(r *result.Result, bounds map[string]int64, hosts ...string) {
 	}
 }
 
-// The last trainer, and the waiting, are known only if the clocks of the hosts tell; within one host they always
-// do.
+// Between hosts, the last trainer and the waiting are known only if the clocks are accurate enough. Within one host
+// they are always known.
 func TestWaitingBetweenHosts(t *testing.T) {
 	run := func() *result.Result {
 		r := &result.Result{Connected: [][]int{{0, 1, 2}}}
@@ -33,13 +33,13 @@ func TestWaitingBetweenHosts(t *testing.T) {
 		series(r, 2, 1000, 2, []lane{{1, 20, 70, 10, 5, 2}, {1, 20, 50, 32, 5, 0}})
 		return r
 	}
-	// In iteration 0 trainer 2 comes 10 after trainer 1 and 40 after trainer 0, in iteration 1 trainer 0 comes
-	// 30 after the others.
+	// In iteration 0, trainer 2 is ready 10 ns after trainer 1 and 40 ns after trainer 0. In iteration 1, trainer 0 is
+	// ready 30 ns after the others.
 	for name, c := range map[string]struct {
 		bounds  map[string]int64
 		hosts   []string
 		last    []Last
-		waits   []int64 // trainer by trainer
+		waits   []int64 // in order of trainers
 		close   int
 		boundNS int64
 	}{
@@ -71,12 +71,13 @@ func TestWaitingBetweenHosts(t *testing.T) {
 	}
 }
 
-// A bucket's wait for a trainer of another host counts once it is longer than the clocks may be apart.
+// If a bucket waits for a trainer on another host, the wait counts only if it is longer than the possible difference of
+// the clocks.
 func TestExchangesBetweenHosts(t *testing.T) {
 	m := sdk.Measurement{StartNS: 100, DurationNS: 50}
 	for _, c := range []struct{ pushed, arrived, apart, waiting, transfer, reduction int64 }{
 		{110, 120, 0, 10, 35, 5}, {110, 120, 9, 10, 35, 5}, {110, 120, 10, 0, 45, 5}, {100, 120, 10, 0, 45, 5},
-		{110, 147, 0, 10, 37, 3}, {110, 147, 9, 10, 35, 5}, // the server is ahead
+		{110, 147, 0, 10, 37, 3}, {110, 147, 9, 10, 35, 5}, // the server's clock is ahead
 	} {
 		t.Run(fmt.Sprint(c.pushed), func(t *testing.T) {
 			e := cut(0, m, m.StartNS, m.StartNS, c.pushed, c.arrived, c.arrived+5, c.apart)
@@ -87,7 +88,8 @@ func TestExchangesBetweenHosts(t *testing.T) {
 	}
 }
 
-// Iterations of several hosts take as long as the slowest host saw them, whatever their clocks say.
+// If trainers run on several hosts, the time of an iteration is the longest that any host measured. Differences between
+// the hosts' clocks have no effect.
 func TestIterationsOnHosts(t *testing.T) {
 	run := func(ahead int64) *result.Result {
 		r := &result.Result{Connected: [][]int{{0, 1, 2}}}

@@ -10,33 +10,32 @@ import (
 // DeviceMetric is the type of the series that CUDA ranks measure with events on their devices.
 const DeviceMetric = "device_metric"
 
-// Series of copies between host and device: copies of buckets, on streams of their own, and transfers that a part
-// needs between its kernels. The last one is the series in which the device's kernels wait for other ranks.
+// These are series of copies between host and device. bucketCopies copy buckets on their own CUDA streams. transfers
+// are needed by a part between its kernels. exchange is the series in which the device's kernels wait for other ranks.
 var (
 	bucketCopies = []string{"device copy out", "device copy in"}
 	transfers    = []string{"device transfer in", "device transfer out"}
 	exchange     = "device exchange"
 )
 
-// IsDeviceWhole reports whether a device series spans phases and the time between them.
+// IsDeviceWhole reports whether the measurements of a device series span several phases and the time between them.
 func IsDeviceWhole(name string) bool { return name == "device iteration" || name == "device update" }
 
-// Device is what a rank's device did for the rank during iterations: its own iterations for a trainer, those of any
-// trainer for a server. Meanwhile the device may have worked for other ranks.
+// Device describes what a rank's device did for this rank during iterations. A trainer counts its own iterations, a
+// server counts the iterations of all trainers. The device may have worked for other ranks at the same time.
 type Device struct {
 	Rank       int
-	Name       string // of the process
+	Name       string // name of the process
 	Iterations int
 	WallNS     int64
-	// KernelsNS is the time in phases of kernels, each from its first kernel to its last. It excludes transfers and
-	// waiting for gradients of other ranks, except the waiting of an NCCL kernel. CopiesNS is the time in copies
-	// and transfers, BothNS the time in kernels and copies at once, and WaitingNS the time in neither. So WallNS is
-	// KernelsNS + CopiesNS - BothNS + WaitingNS.
-	// WallNS.
+	// KernelsNS is the time in phases of kernels. A phase lasts from its first kernel to its last. KernelsNS excludes
+	// transfers. KernelsNS also excludes waiting for gradients of other ranks, unless an NCCL kernel does the waiting.
+	// CopiesNS is the time in copies and transfers. BothNS is the time in kernels and copies at once. WaitingNS is the
+	// time in neither. So WallNS = KernelsNS + CopiesNS - BothNS + WaitingNS.
 	KernelsNS, CopiesNS, BothNS, WaitingNS int64
 }
 
-// Devices returns the devices of the ranks that measured them, in the order of the processes.
+// Devices returns the devices of all ranks that measured theirs, in the order of the processes.
 func Devices(r *result.Result) []Device {
 	var all []Device
 	for _, p := range r.Processes {
@@ -69,7 +68,7 @@ func Devices(r *result.Result) []Device {
 	return all
 }
 
-// divide adds up the time of each activity within the iterations. Every argument is in order and free of overlaps.
+// divide sums the time of each activity within the iterations. Each argument must be sorted and free of overlaps.
 func (d *Device) divide(within, kernels, transfers, copies []span) {
 	kernels, copies = overlap(kernels, within), overlap(copies, within)
 	d.WallNS = length(within)
@@ -80,8 +79,8 @@ func (d *Device) divide(within, kernels, transfers, copies []span) {
 	d.WaitingNS = d.WallNS - busy
 }
 
-// iterationSpans returns when a trainer's iterations ran and how many there were; for a server, the iterations of
-// all trainers.
+// iterationSpans returns when the iterations of a trainer ran, and their number. For a server, iterationSpans returns
+// the iterations of all trainers.
 func iterationSpans(r *result.Result, p result.Process) (spans []span, iterations int) {
 	for _, t := range r.Processes {
 		if t.Kind != "trainer" || p.Kind == "trainer" && t.Rank != p.Rank {
@@ -96,7 +95,7 @@ func iterationSpans(r *result.Result, p result.Process) (spans []span, iteration
 	return union(spans), iterations
 }
 
-// union returns the same time in order, without overlaps.
+// union sorts spans and merges those that overlap.
 func union(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.startNS, b.startNS) })
 	merged := spans[:0]
@@ -110,7 +109,7 @@ func union(spans []span) []span {
 	return merged
 }
 
-// overlap returns the time that lies in both; a and b are in order and free of overlaps.
+// overlap returns the intersection of two lists of spans. Both lists must be sorted and free of overlaps.
 func overlap(a, b []span) (both []span) {
 	for len(a) > 0 && len(b) > 0 {
 		if s := (span{max(a[0].startNS, b[0].startNS), min(a[0].endNS, b[0].endNS)}); s.startNS < s.endNS {

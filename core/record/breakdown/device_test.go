@@ -13,21 +13,21 @@ import (
 func TestDevices(t *testing.T) {
 	r := &result.Result{}
 	series(r, 0, 0, 1, []lane{{0, 10, 40, 50, 0, 0}})
-	series(r, 1, 0, 1, []lane{{0, 10, 40, 50, 0, 0}}) // on no device
+	series(r, 1, 0, 1, []lane{{0, 10, 40, 50, 0, 0}}) // not on a device
 	r.Processes = append(r.Processes, result.Process{Rank: 2, Name: "server0", Kind: "server"})
 	add := func(rank int, name string, from, to int64) {
 		r.SeriesOf(rank, DeviceMetric, name).Add(sdk.Measurement{StartNS: from, DurationNS: to - from})
 	}
-	add(0, "device iteration", 5, 70) // which its phases are in
+	add(0, "device iteration", 5, 70) // contains its phases
 	add(0, "device forward", 5, 15)
-	add(0, "device transfer in", 5, 8) // in the forward pass
+	add(0, "device transfer in", 5, 8) // within the forward pass
 	add(0, "device backward", 20, 50)
-	add(0, "device exchange", 50, 70) // no kernel of its own works
-	add(0, "device sum", 30, 35)      // beside the backward pass
+	add(0, "device exchange", 50, 70) // no kernels of its own
+	add(0, "device sum", 30, 35)      // during the backward pass
 	add(0, "device sum", 60, 64)
 	add(0, "device copy out", 40, 45)
 	add(0, "device copy out", 44, 60)
-	add(0, "device copy out", 95, 120) // the end is in no iteration
+	add(0, "device copy out", 95, 120) // the end lies outside all iterations
 	add(2, "device copy in", 45, 60)
 	add(2, "device average", 60, 70)
 	add(2, "device update", 60, 90)
@@ -40,7 +40,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// What is computed from ends of spans is what counting each nanosecond gives.
+// The sums that are computed from the ends of spans equal the sums from counting each nanosecond.
 func TestDeviceLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const until = 60

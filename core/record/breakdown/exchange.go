@@ -9,38 +9,39 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Types of the series of buckets that hooks record, keyed {batch},{bucket}.
+// These are types of series that hooks record for buckets. The keys of such series are {batch},{bucket}.
 const (
 	hookMetric = "hook_future_metric"
-	// CodecMetric is the type of the stamps for encoding and decoding buckets.
+	// CodecMetric is the type of the series for encoding and decoding buckets.
 	CodecMetric = "codec_metric"
 )
 
-// Series of buckets that a server records, keyed the same way.
+// These are series that a server records for buckets. The keys of these series are {batch},{bucket} too.
 var (
 	straggler = Metric{"parameter_server_straggler_metric", "param_index_straggler"}
 	answered  = Metric{"parameter_server_batch_metric", "param_index_batch"}
 )
 
-// Exchange is the reduction of one bucket as one trainer saw it, from the call of its hook until the result was
-// there. Its four parts follow each other, except that transfer comes both before and after the reduction.
+// Exchange is the reduction of one bucket from the point of view of one trainer. Exchange lasts from the call of the
+// trainer's hook until the result is available. The four parts of an Exchange follow each other, with one exception:
+// transfer happens both before and after the reduction.
 type Exchange struct {
 	Rank int
 	Key  sdk.Key // {batch},{bucket}
-	// HookNS is the time until the hook called a link; 0 if that was not stamped.
+	// HookNS is the time until the hook called a link. HookNS is 0 if the hook did not record this.
 	HookNS int64
-	// WaitingNS is the time until the last of the trainers that wait for each other was there: until its hook
-	// called its link or, without such stamps, until its hook was called.
+	// WaitingNS is the time until the last of the connected trainers was ready. A trainer is ready when its hook calls
+	// a link. If the hook did not record this call, the trainer is ready when its hook is called.
 	WaitingNS int64
-	// ReductionNS runs from the arrival of the last gradient at the server until the server had answered all
-	// trainers; 0 without a server.
+	// ReductionNS is the time from when the server received the last gradient until it had answered all trainers.
+	// ReductionNS is 0 without a server.
 	ReductionNS int64
-	// TransferNS is the rest. If trainers reduce among themselves, it includes their additions.
+	// TransferNS is the remaining time. If trainers reduce among themselves, it includes their additions.
 	TransferNS int64
 }
 
-// Exchanges yields the exchanges of the buckets that hooks stamped. It leaves out asynchronous servers, which do
-// not wait for all trainers.
+// Exchanges yields the exchanges of all buckets that hooks measured. Exchanges omits asynchronous servers, which do not
+// wait for all trainers.
 func Exchanges(r *result.Result) iter.Seq[Exchange] {
 	return func(yield func(Exchange) bool) {
 		for _, ranks := range r.Connected {
@@ -51,8 +52,8 @@ func Exchanges(r *result.Result) iter.Seq[Exchange] {
 	}
 }
 
-// exchangesOf yields the exchanges of connected trainers. If a server reduced the bucket, only the trainers of that
-// server wait for each other; otherwise all of them do.
+// exchangesOf yields the exchanges of connected trainers. If a server reduces the bucket, only the trainers of this
+// server wait for each other. Otherwise all connected trainers do.
 func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool {
 	size := gridOf(r, ranks)
 	all := size.grid()
@@ -91,7 +92,7 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 		for _, rank := range g.ranks {
 			for m := range hooked(r, rank) {
 				pushed, arrived, replied := g.pushed.at(m.Key), g.arrived.at(m.Key), g.replied.at(m.Key)
-				if arrived == 0 || replied == 0 { // no server reduced it
+				if arrived == 0 || replied == 0 { // no server reduced the bucket
 					pushed, arrived, replied = all.at(m.Key), 0, 0
 				}
 				fromNS, calledNS := byRank[rank].of(m)
@@ -104,10 +105,10 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 	return true
 }
 
-// calls holds when a trainer's hook got each bucket and when it called a link.
+// calls holds, for each bucket, when a trainer's hook was called and when the hook called a link.
 type calls struct{ from, called grid }
 
-// callsOf returns the calls of a hook; it is empty if the hook stamped none.
+// callsOf returns the calls of a hook. The result is empty if the hook recorded none.
 func callsOf(r *result.Result, rank int, s size) (c calls) {
 	for m := range ofType(r, rank, record.HookMetric) {
 		if c.called.ns == nil {
@@ -119,7 +120,7 @@ func callsOf(r *result.Result, rank int, s size) (c calls) {
 	return c
 }
 
-// of returns when a stamped bucket reached the hook and when the hook called a link for it.
+// of returns when the hook received the bucket of m, and when the hook called a link for it.
 func (c calls) of(m sdk.Measurement) (fromNS, calledNS int64) {
 	fromNS, calledNS = m.StartNS, m.StartNS
 	if ns := c.called.at(m.Key); ns > 0 {
@@ -128,9 +129,10 @@ func (c calls) of(m sdk.Measurement) (fromNS, calledNS int64) {
 	return fromNS, min(calledNS, m.StartNS+m.DurationNS)
 }
 
-// cut divides the time of a bucket at four moments: its hook called a link, the last trainer's hook did, the server
-// had the last gradient, and the server had answered all. Clocks of other hosts may be off, so each moment is at
-// least the one before. A wait of at most apartNS, the possible difference between clocks, counts as none.
+// cut divides the time of a bucket at four moments. First the trainer's hook calls a link, then the last trainer's hook
+// calls a link. Then the server has received the last gradient, and then it has answered all trainers. The clocks of
+// other hosts may be wrong, so cut moves a moment that lies before the previous one. apartNS is the possible difference
+// between clocks. A wait that is not longer counts as no wait.
 func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, repliedNS, apartNS int64) Exchange {
 	end := m.StartNS + m.DurationNS
 	e := Exchange{Rank: rank, Key: m.Key, HookNS: calledNS - fromNS}
@@ -141,7 +143,7 @@ func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, rep
 	if arrivedNS > 0 {
 		from := min(max(arrivedNS, began), end)
 		e.ReductionNS = min(max(repliedNS, from), end) - from
-		if apartNS > 0 { // the server's own clock measured it
+		if apartNS > 0 { // the difference is exact, because both times are from the server's clock
 			e.ReductionNS = min(max(0, repliedNS-arrivedNS), end-began)
 		}
 	}
@@ -149,10 +151,10 @@ func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, rep
 	return e
 }
 
-// hooked yields the buckets that a trainer's hook stamped.
+// hooked yields the buckets that a trainer's hook measured.
 func hooked(r *result.Result, rank int) iter.Seq[sdk.Measurement] { return ofType(r, rank, hookMetric) }
 
-// ofType yields the measurements of all series of a type that a rank recorded.
+// ofType yields the measurements of all series with a type that a rank recorded.
 func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
 	return func(yield func(sdk.Measurement) bool) {
 		for _, s := range r.Series {
@@ -168,7 +170,7 @@ func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {
 	}
 }
 
-// ServerOf returns the rank of a trainer's server, by the rule of config.World, or -1.
+// ServerOf returns the rank of a trainer's server by the rule of config.World, or -1 if the trainer has none.
 func ServerOf(r *result.Result, rank int) int {
 	var trainers, servers []int
 	for _, p := range r.Processes {
@@ -188,7 +190,7 @@ func ServerOf(r *result.Result, rank int) int {
 	return servers[place*len(servers)/len(trainers)]
 }
 
-// ends notes when the measurements of a metric ended.
+// ends stores in g when the measurements of a metric ended.
 func ends(t trainer, metric Metric, g grid) {
 	if s := t.series(metric); s != nil {
 		for m := range s.All() {
@@ -200,7 +202,8 @@ func ends(t trainer, metric Metric, g grid) {
 // size is the number of batches and buckets in a grid.
 type size struct{ batches, buckets int64 }
 
-// gridOf returns the size that the stamped keys need, limited to batches and buckets that the run can have.
+// gridOf returns the size of a grid for all recorded keys. gridOf limits the size to the batches and buckets that the
+// run can have.
 func gridOf(r *result.Result, ranks []int) size {
 	s := size{buckets: int64(len(r.Buckets))}
 	count := int64(0)
@@ -211,27 +214,27 @@ func gridOf(r *result.Result, ranks []int) size {
 		}
 	}
 	if s.buckets > 0 {
-		s.batches = min(s.batches, 2*count/s.buckets+1) // a plugin's own numbering may have gaps, but not many
+		s.batches = min(s.batches, 2*count/s.buckets+1) // a plugin's own numbers may have gaps, but not many
 	}
 	return s
 }
 
 func (s size) grid() grid { return grid{s, make([]int64, s.batches*s.buckets)} }
 
-// grid holds one time for each batch and bucket; 0 means none.
+// grid holds one time for each batch and bucket. 0 means no time.
 type grid struct {
 	size
 	ns []int64
 }
 
-// latest notes a time if it is later than the stored one.
+// latest stores a time if it is later than the stored one.
 func (g grid) latest(key sdk.Key, ns int64) {
 	if i, ok := g.place(key); ok {
 		g.ns[i] = max(g.ns[i], ns)
 	}
 }
 
-// earliest notes a time if it is earlier than the stored one.
+// earliest stores a time if it is earlier than the stored one.
 func (g grid) earliest(key sdk.Key, ns int64) {
 	if i, ok := g.place(key); ok && (g.ns[i] == 0 || ns < g.ns[i]) {
 		g.ns[i] = ns

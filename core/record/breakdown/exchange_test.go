@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// world is a result of so many trainers, servers and buckets.
+// world returns a result with these numbers of trainers, servers and buckets.
 func world(trainers, servers, buckets int) *result.Result {
 	r := &result.Result{Buckets: make([]tensor.BucketSpec, buckets)}
 	for rank := range trainers + servers {
@@ -33,8 +33,8 @@ func stamp(r *result.Result, rank int, metric Metric, batch, bucket, from, to in
 
 var rpc = Metric{hookMetric, "rpc_dense"}
 
-// Two trainers push a bucket at 100 and at 130 to a server that has both gradients at 140 and both
-// answers away at 170; the first of the trainers has its answer before that.
+// Two trainers push a bucket at 100 and at 130. The server has received both gradients at 140 and has sent both answers
+// at 170. The first trainer receives its answer earlier.
 func TestExchange(t *testing.T) {
 	r := world(2, 1, 1)
 	r.Connected = [][]int{{0, 1}}
@@ -55,12 +55,13 @@ func TestExchange(t *testing.T) {
 		Buckets(r)); d != "" {
 		t.Error(d)
 	}
-	for range Exchanges(r) { // who looks at one alone is given one
+	for range Exchanges(r) { // stop after the first exchange
 		break
 	}
 }
 
-// Who waits for whom depends on who reduced the bucket: a server, or all trainers among themselves.
+// If a server reduces a bucket, its trainers wait for each other. If trainers reduce a bucket among themselves, all of
+// them wait for each other.
 func TestExchangesOfSeveralServers(t *testing.T) {
 	r := world(4, 2, 2)
 	r.Connected = [][]int{{0, 1, 2, 3}}
@@ -88,7 +89,7 @@ func TestExchangesOfSeveralServers(t *testing.T) {
 	}
 }
 
-// Stamps that fit nothing, as a plugin may record them, are in no bucket and cost no memory.
+// A plugin may record keys that fit no bucket. Such measurements are ignored and use no memory.
 func TestOddKeys(t *testing.T) {
 	r := world(2, 1, 1)
 	r.Connected = [][]int{{0, 1}, {7}}
@@ -110,14 +111,14 @@ func TestOddKeys(t *testing.T) {
 	}
 }
 
-// The parts of an exchange are never negative and add up to it, whatever was stamped. The exchanges of an iteration
-// add up to the time, and a visible reduction is within the exposed communication.
+// The parts of an exchange are never negative and add up to the exchange, whatever was recorded. The exchanges of an
+// iteration add up to its time. A visible reduction lies within the exposed communication.
 func TestPartsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers := rapid.IntRange(1, 4).Draw(t, "trainers")
 		servers := rapid.SampledFrom([]int{0, 1, trainers}).Draw(t, "servers")
 		r := world(trainers, servers, 2)
-		r.Processes = r.Processes[trainers:] // those of the trainers come with their series
+		r.Processes = r.Processes[trainers:] // the trainers are added with their series
 		ns := rapid.Int64Range(1, 60)
 		var exposed, whole int64
 		for rank := range trainers {
@@ -182,7 +183,7 @@ func TestPartsAddUp(t *testing.T) {
 	})
 }
 
-// A server reduces from the last arrival on; two buckets at once count once.
+// A server reduces from the last arrival on. If a server reduces two buckets at once, the time counts once.
 func TestReductionOfIterations(t *testing.T) {
 	r := world(0, 1, 2)
 	series(r, 1, 1000, 1, []lane{{forward: 100, backward: 100, exposed: 100}}) // blocked from 1200 to 1300

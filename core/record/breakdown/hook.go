@@ -8,21 +8,21 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// backward is the metric of a backward pass, in which a hook may block its trainer.
+// backward is the metric of the backward pass. A hook may block its trainer during this pass.
 var backward = Metric{dataparallel.IterationMetric, dataparallel.Backward}
 
-// IsHook reports whether a metric measures how long a hook holds a bucket before it calls a link.
+// IsHook reports whether a metric measures for how long a hook holds a bucket before it calls a link.
 func IsHook(m Metric) bool { return m.Type == record.HookMetric }
 
-// Hook is the part of all trainers' iterations during which their hooks held buckets without having called a link.
+// Hook is the part of the iterations during which hooks held buckets but had not yet called a link.
 type Hook struct {
-	ExposedNS  int64 // within the exposed communication
-	BackwardNS int64 // within the backward pass, blocked by the hook
-	// The same for each iteration, trainer by trainer.
+	ExposedNS  int64 // within the exposed communication, over all trainers
+	BackwardNS int64 // within the backward pass while the hook blocked it, over all trainers
+	// Exposed and Backward list these times for each iteration, in order of trainers.
 	Exposed, Backward []int64
 }
 
-// hookOf returns nil if no hook stamped its calls, as in results of older versions.
+// hookOf returns nil if no hook recorded its calls. Results of older versions contain no such calls.
 func hookOf(r *result.Result) *Hook {
 	var h *Hook
 	for _, p := range r.Processes {
@@ -49,13 +49,13 @@ func hookOf(r *result.Result) *Hook {
 	return h
 }
 
-// hookNS returns, for each exposed communication of a trainer, how long its hook held buckets in it; nil if the
-// hook stamps no calls.
+// hookNS returns how long a trainer's hook held buckets during each measurement of the exposed communication. hookNS
+// returns nil if the hook records no calls.
 func (t trainer) hookNS(exposed *result.Series) []int64 {
 	return timeIn(exposed, t.hookSpans(record.HookBlocking, record.HookBeside))
 }
 
-// hookSpans returns the times of these series in order, without overlaps.
+// hookSpans returns the spans of the named series, sorted and free of overlaps.
 func (t trainer) hookSpans(names ...string) (spans []span) {
 	for _, s := range t.r.Series {
 		if s.Rank != t.rank || s.Type != record.HookMetric || !slices.Contains(names, s.Name) {
@@ -70,8 +70,8 @@ func (t trainer) hookSpans(names ...string) (spans []span) {
 	return union(spans)
 }
 
-// timeIn returns how much of each measurement of a series lies in spans, or nil without spans. Both are in time
-// order.
+// timeIn returns, for each measurement of s, how much of it lies in spans. timeIn returns nil if spans is empty. Both s
+// and spans must be sorted by time.
 func timeIn(s *result.Series, spans []span) (all []int64) {
 	if s == nil || len(spans) == 0 {
 		return nil
@@ -92,7 +92,7 @@ func timeIn(s *result.Series, spans []span) (all []int64) {
 	return all
 }
 
-// at returns an element, or 0 if there are no times.
+// at returns element i, or 0 if ns is too short.
 func at(ns []int64, i int) int64 {
 	if i < len(ns) {
 		return ns[i]

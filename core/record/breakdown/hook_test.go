@@ -23,8 +23,8 @@ func timesOf(r *result.Result) map[string]int64 {
 	return got
 }
 
-// The hook of trainer 0 takes 20 before it calls its link; trainer 1 is blocked 5 later, and has called its link
-// by then. So it waits for trainer 0, though that was blocked first.
+// The hook of trainer 0 needs 20 before it calls its link. Trainer 1 is blocked 5 after trainer 0, and has already
+// called its link. So trainer 1 waits for trainer 0, although trainer 0 was blocked first.
 func TestAHookThatCallsItsLinkLate(t *testing.T) {
 	for name, servers := range map[string]int{"all-reduce": 0, "server": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestAHookThatCallsItsLinkLate(t *testing.T) {
 				stamp(r, 2, answered, 0, 0, 1036, 1056)
 			}
 			r.Connected = [][]int{{0, 1}}
-			// blocked from 1030 to 1060
+			// Blocked from 1030 to 1060.
 			series(r, 0, 1000, 1, []lane{{forward: 10, backward: 20, exposed: 30, optimizer: 5}})
 			series(r, 1, 1000, 1, []lane{{forward: 10, backward: 25, exposed: 25, optimizer: 5}})
 			if w := Of(r).Waiting; w.Last[0].Rank != 1 || w.TotalNS != 5 {
@@ -65,15 +65,15 @@ func TestAHookThatCallsItsLinkLate(t *testing.T) {
 	}
 }
 
-// Work of a hook on the trainer's goroutine is in the stamped backward pass, and counts as hook time. Work beside a
-// backward pass delays no trainer.
+// If a hook works on the trainer's goroutine, its time lies in the recorded backward pass and counts as hook time. Work
+// in parallel to the backward pass delays no trainer.
 func TestAHookThatBlocksBackward(t *testing.T) {
 	r := world(0, 0, 2)
 	r.Connected = [][]int{{0, 1}}
 	series(r, 0, 1000, 1, []lane{{forward: 10, backward: 60, exposed: 10}}) // backward from 1010 to 1070
 	series(r, 1, 1000, 1, []lane{{forward: 10, backward: 40, exposed: 30}})
 	stamp(r, 0, blocking, 0, 0, 1020, 1040)
-	stamp(r, 0, beside, 0, 0, 1040, 1072) // it goes on after Reduce, until 2 after backward
+	stamp(r, 0, beside, 0, 0, 1040, 1072) // continues after Reduce, until 2 after the backward pass
 	stamp(r, 0, blocking, 0, 1, 1050, 1055)
 	b := Of(r)
 	if d := cmp.Diff(&Hook{ExposedNS: 2, BackwardNS: 25, Exposed: []int64{2}, Backward: []int64{25}}, b.Hook); d != "" {
@@ -89,7 +89,7 @@ func TestAHookThatBlocksBackward(t *testing.T) {
 	}
 }
 
-// Buckets that a hook has at once count once.
+// If a hook holds several buckets at once, the time counts once.
 func TestAHookWithSeveralBuckets(t *testing.T) {
 	r := world(0, 0, 2)
 	series(r, 0, 1000, 1, []lane{{backward: 10, exposed: 50}, {backward: 10, exposed: 50}})
@@ -103,8 +103,8 @@ func TestAHookWithSeveralBuckets(t *testing.T) {
 	}
 }
 
-// The time until a hook called a link is the hook's, whether its future starts with its own call or with the
-// link's. The others wait for the hook that called last.
+// The time until a hook calls a link counts as hook time, whether its measurement starts with the hook's own call or
+// with the link's call. The other trainers wait for the hook that called its link last.
 func TestExchangesOfALateHook(t *testing.T) {
 	for name, from := range map[string]int64{"from the call of the hook": 100, "from the call of the link": 120} {
 		t.Run(name, func(t *testing.T) {

@@ -9,14 +9,14 @@ import (
 // Iteration is one iteration of trainers that wait for each other.
 type Iteration struct {
 	Epoch int64
-	// NS runs from the end of the iteration before, or from the start of the epoch, until the slowest trainer is
-	// done. If the trainers are on several hosts, it is the largest value that any host measured for its own
-	// trainers, so it never mixes two clocks.
+	// NS is the time from the end of the previous iteration, or from the start of the epoch, until the slowest trainer
+	// is done. If the trainers run on several hosts, each host measures this time for its own trainers, and NS is the
+	// largest value. So NS never mixes two clocks.
 	NS int64
 }
 
-// Iterations returns the iterations of each set of connected trainers in time order. If a run ended early, it
-// leaves out iterations that not all trainers of the set finished.
+// Iterations returns the iterations of each set of connected trainers in time order. If a run ended early, Iterations
+// omits iterations that not all trainers of the set finished.
 func Iterations(r *result.Result) [][]Iteration {
 	var all [][]Iteration
 	for _, ranks := range Sets(r) {
@@ -53,13 +53,13 @@ func byHost(r *result.Result, ranks []int) (all [][]int) {
 	return all
 }
 
-// Timed is an iteration of one trainer and when it ran.
+// Timed is an iteration of one trainer with the time of its end.
 type Timed struct {
 	Iteration
 	EndNS int64 // on the clock of the series
 }
 
-// StartNS returns the end of the iteration before, or the start of the epoch.
+// StartNS returns the end of the previous iteration, or the start of the epoch.
 func (t Timed) StartNS() int64 { return t.EndNS - t.NS }
 
 // IterationsOf returns the iterations of one trainer in time order.
@@ -72,8 +72,8 @@ func IterationsOf(r *result.Result, rank int) []Timed {
 	return out
 }
 
-// Sets returns the sets of connected trainers. A trainer without a set, as in results that record none, is a set of
-// its own.
+// Sets returns the sets of connected trainers. If a result does not record a set for a trainer, the trainer forms its
+// own set.
 func Sets(r *result.Result) [][]int {
 	all := slices.Clone(r.Connected)
 	for _, p := range r.Processes {
@@ -85,9 +85,9 @@ func Sets(r *result.Result) [][]int {
 	return all
 }
 
-// iterationsOf returns the iterations of connected trainers, and when the slowest trainer ended each.
+// iterationsOf returns the iterations of connected trainers, and when the slowest trainer ended each iteration.
 func iterationsOf(r *result.Result, ranks []int) (list []Iteration, ends []int64) {
-	starts := map[int64]int64{} // of the epochs, by their first trainer
+	starts := map[int64]int64{} // start of each epoch on its first trainer
 	for place, rank := range ranks {
 		first, last := trainer{r, rank}.ends()
 		if first == nil {

@@ -8,21 +8,22 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Each iteration lasts as long as on the slowest trainer of its set; time between epochs is in no iteration.
+// An iteration lasts as long as on the slowest trainer of its set. Time between epochs belongs to no iteration.
 func TestIterations(t *testing.T) {
 	r := &result.Result{Connected: [][]int{{0, 1}, {2}}}
 	series(r, 0, 1000, 2, []lane{{data: 1, forward: 9}, {forward: 20}, {forward: 5}})
 	series(r, 1, 1000, 2, []lane{{forward: 12}, {forward: 10}, {forward: 7}})
 	series(r, 2, 1000, 2, []lane{{forward: 3}})
 	want := [][]Iteration{{{0, 12}, {0, 18}, {1, 15}}, {{0, 3}}}
-	// Trainer 1 begins epoch 1 8 before trainer 0, which ends it 13 after that.
+	// Trainer 1 starts epoch 1 8 ns before trainer 0, which ends the epoch 13 ns after that.
 	want[0][2].NS = 8 + 5
 	if d := cmp.Diff(want, Iterations(r)); d != "" {
 		t.Error(d)
 	}
 }
 
-// A trainer whose last iteration is missing shortens its set, and one without any empties it.
+// If the last iteration of a trainer is missing, its set has one iteration fewer. If a trainer has no iterations, its
+// set has no iterations.
 func TestIterationsOfARunThatEnded(t *testing.T) {
 	r := &result.Result{Connected: [][]int{{0, 1}}}
 	series(r, 0, 1000, 9, []lane{{forward: 9}, {forward: 20}})

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Names of the times that Times returns.
+// These are the names of the times that Times returns.
 const (
 	DataTime       = "data"
 	ComputeTime    = "compute"
@@ -17,11 +17,11 @@ const (
 	UnaccountedFor = "rest"
 )
 
-// Times divides the iterations of all trainers into times that add up to WallNS. They are: getting data, forward
-// pass, backward pass and optimizer; hooks, while they block the backward pass or the blocked trainer before they
-// call their links; and the rest of the exposed communication. That rest is waiting for the last trainer, reduction
-// by a server that has the last gradient, and transfer, which includes table lookups and copying of parameters.
-// Additions among trainers count as transfer. Without stamps of hook calls there is no time of hooks.
+// Times divides the iterations of all trainers into times that add up to WallNS. The first times are fetching data,
+// forward pass, backward pass and optimizer. The time of hooks is the time before they call their links, while they
+// block the backward pass or the trainer is blocked. The rest of the exposed communication is waiting for the last
+// trainer, reduction by a server that has the last gradient, and transfer. Transfer includes table lookups, copying of
+// parameters, and additions among trainers. If hooks did not record their calls, there is no time of hooks.
 func (b *Breakdown) Times() []Part {
 	ns := map[string]int64{UnaccountedFor: b.RestNS()}
 	for _, p := range b.Parts {
@@ -54,13 +54,13 @@ func (b *Breakdown) Times() []Part {
 	return times
 }
 
-// Straggler returns the trainer that delayed the others most, and the delay by all last trainers together; ok is
+// Straggler returns the trainer that delayed the others most, and the delay caused by all last trainers together. ok is
 // false if no trainers wait for each other.
 func (b *Breakdown) Straggler() (s Straggler, ok bool) {
 	if b.Waiting == nil || len(b.Waiting.Last) == 0 {
 		return s, false
 	}
-	iterations := 0 // of all sets
+	iterations := 0 // iterations of all sets
 	for _, l := range b.Waiting.Last {
 		iterations += l.Times
 	}
@@ -76,16 +76,18 @@ func (b *Breakdown) Straggler() (s Straggler, ok bool) {
 // Straggler is the trainer that delayed the others most.
 type Straggler struct {
 	Last
-	// CostNS is how much earlier the others would have been released if it had never come last, as a mean over the
-	// iterations of its set. AllNS is the same for all trainers together.
+	// CostNS is the mean delay that the trainer caused per iteration of its set. CostNS is how much earlier the other
+	// trainers would have continued if this trainer had never been last. AllNS is the mean delay caused by all
+	// trainers.
 	CostNS, AllNS int64
 }
 
-// span is a time from start to end.
+// span is a period of time.
 type span struct{ startNS, endNS int64 }
 
-// reductionNS returns the exposed communication, without waiting, during which the trainer's server reduced a
-// bucket with all its gradients while the trainer's hook had called its links.
+// reductionNS returns the part of the exposed communication during which a server reduced a bucket. reductionNS counts
+// the time in which the trainer's server had all gradients of the bucket and the trainer's hook had called its links.
+// reductionNS does not count waiting for the last trainer.
 func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	reducing := map[int][]span{}
 	for _, p := range r.Processes {
@@ -119,8 +121,8 @@ func reductionNS(r *result.Result, w *Waiting) (total int64) {
 	return total
 }
 
-// lastOf returns, for each iteration, when the last of the trainers that wait for each other with this one was
-// ready; nil if there are none.
+// lastOf returns, for each iteration, when the last of the trainers connected with this one was ready. lastOf returns
+// nil if the trainer is connected with no other.
 func (w *Waiting) lastOf(rank int) []int64 {
 	if w == nil {
 		return nil
@@ -133,14 +135,14 @@ func (w *Waiting) lastOf(rank int) []int64 {
 	return nil
 }
 
-// reductions returns the spans in which a server had all gradients of a bucket but had not answered all, in order
-// and without overlaps.
+// reductions returns the spans in which a server had received all gradients of a bucket but had not yet answered all
+// trainers. The spans are sorted and free of overlaps.
 func reductions(server trainer) []span {
 	all, stragglers := server.series(answered), server.series(straggler)
 	if all == nil || stragglers == nil {
 		return nil
 	}
-	arrived := map[[2]int64]int64{} // by batch and bucket
+	arrived := map[[2]int64]int64{} // keyed by batch and bucket
 	for m := range stragglers.All() {
 		arrived[[2]int64{m.Key.A, m.Key.B}] = m.StartNS + m.DurationNS
 	}

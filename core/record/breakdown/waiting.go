@@ -8,46 +8,47 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Waiting is the straggler wait: the exposed communication from when a trainer was ready until the last of its
-// peers was ready. A trainer is ready once it is blocked and its hook has called its links.
+// Waiting is the straggler wait. Waiting is the part of the exposed communication from when a trainer was ready until
+// the last of its peers was ready. A trainer is ready once it is blocked and its hook has called its links.
 type Waiting struct {
-	TotalNS int64 // of all trainers
-	// Last lists the trainers that were last at least once, the most costly one first.
+	TotalNS int64 // summed over all trainers
+	// Last lists the trainers that were last at least once, with the most costly trainer first.
 	Last []Last
-	// Sets counts the sets of trainers that wait for each other.
+	// Sets is the number of sets of trainers that wait for each other.
 	Sets int
-	// Close counts the iterations of all sets in which the last trainer is unknown, because trainers of two hosts
-	// were ready at nearly the same time by clocks that may differ. BoundNS is the possible error of times between
-	// trainers, 0 on one host; a wait of at most that counts as none.
+	// Close is the number of iterations, over all sets, in which the last trainer is unknown. The last trainer is
+	// unknown if trainers on two hosts were ready at nearly the same time and their clocks may differ. BoundNS is the
+	// possible error of times between trainers, or 0 on one host. A wait that is not longer than BoundNS counts as no
+	// wait.
 	Close   int
 	BoundNS int64
 
 	sets []*set
 }
 
-// Last says how often a trainer was the last to be ready, and what that cost.
+// Last says how often a trainer was the last to be ready, and the delay that this caused.
 type Last struct {
 	Rank  int
 	Times int
-	// Iterations counts the iterations in which the trainer had peers and the last one is known.
+	// Iterations is the number of iterations in which the trainer had peers and the last trainer is known.
 	Iterations int
-	// BehindNS is the total time by which it was ready later than the second to last trainer, while others waited.
-	// The others would have been released that much sooner if it had been ready with that trainer.
+	// BehindNS is the delay that the trainer caused. BehindNS is the time from when the second to last trainer was
+	// ready until this trainer was, summed over the iterations in which it was last.
 	BehindNS int64
 }
 
 // set is a set of connected trainers.
 type set struct {
 	ranks   []int
-	exposed []*result.Series // by place in ranks
-	hooks   [][]int64        // by place and iteration: the hook's own time in it; nil if not stamped
-	clocks  []result.Clock   // by place in ranks
-	// When the last trainer and the second to last were ready in each iteration, and the place of the last one.
+	exposed []*result.Series // indexed like ranks
+	hooks   [][]int64        // indexed like ranks, then by iteration: time of the hook; nil if not recorded
+	clocks  []result.Clock   // indexed like ranks
+	// For each iteration: when the last trainer and the second to last were ready, and the index of the last one.
 	lastNS, beforeNS []int64
 	last             []int32
 }
 
-// waiting returns nil if no trainers wait for each other.
+// waiting returns the straggler wait of a result, or nil if no trainers wait for each other.
 func waiting(r *result.Result) *Waiting {
 	w := &Waiting{}
 	for _, ranks := range r.Connected {
@@ -68,7 +69,7 @@ func waiting(r *result.Result) *Waiting {
 	return w
 }
 
-// Durations yields the times in ns that trainers waited in their iterations.
+// Durations yields, for each trainer and iteration, how long the trainer waited, in ns.
 func (w *Waiting) Durations() iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for _, s := range w.sets {
@@ -93,7 +94,7 @@ func (w *Waiting) Durations() iter.Seq[int64] {
 	}
 }
 
-// newSet returns nil if no trainer waits for another.
+// newSet returns the set of these trainers, or nil if none of them waits for another.
 func newSet(r *result.Result, ranks []int) *set {
 	if len(ranks) < 2 {
 		return nil
@@ -116,10 +117,10 @@ func newSet(r *result.Result, ranks []int) *set {
 	return s
 }
 
-// compare finds the last trainer of each iteration, on equal times the one with the lowest rank, and sums up the
-// costs. Connected trainers run the same iterations in the same order, so the place of a measurement is its
-// iteration. If a run ended early, iterations that not all trainers finished are left out. close counts the
-// iterations in which the clocks do not tell who was last.
+// compare finds the last trainer of each iteration and sums the delays. If several trainers are last, compare chooses
+// the one with the lowest rank. Connected trainers run the same iterations in the same order, so the index of a
+// measurement is the index of its iteration. If a run ended early, compare omits iterations that not all trainers
+// finished. close counts the iterations in which the clocks are not accurate enough to find the last trainer.
 func (s *set) compare() (all []Last, close int) {
 	for place, exposed := range s.exposed {
 		i := 0
@@ -138,7 +139,7 @@ func (s *set) compare() (all []Last, close int) {
 			i++
 		}
 	}
-	releasedNS := make([]int64, len(s.last)) // when all but the last one stopped waiting
+	releasedNS := make([]int64, len(s.last)) // when all trainers but the last one stopped waiting
 	tied := make([]bool, len(s.last))
 	for place, exposed := range s.exposed {
 		i := 0

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A folder is refused if any file is cut off or differs in one bit.
+// A folder is refused if any file is truncated or has one wrong bit.
 func TestDamageIsTold(t *testing.T) {
 	dir := written(t, example())
 	columns, err := filepath.Glob(filepath.Join(dir, npy.Folder, "*.npy"))
@@ -41,7 +41,7 @@ func TestDamageIsTold(t *testing.T) {
 		for at := 0; at < len(whole); at += 5 + len(whole)/300 {
 			changed := append([]byte{}, whole...)
 			if changed[at] ^= 1 << (at % 8); strings.EqualFold(string(changed), string(whole)) {
-				continue // a digit of the checksum in another case
+				continue // only upper or lower case of a digit in the checksum has changed
 			}
 			refused(path, fmt.Sprintf("byte %d changed", at), changed)
 		}
@@ -53,7 +53,7 @@ func TestDamageIsTold(t *testing.T) {
 		}
 		for _, other := range []func() error{
 			func() error { return os.Mkdir(path, 0o700) },
-			func() error { return syscall.Mkfifo(path, 0o600) }, // at which an open would wait
+			func() error { return syscall.Mkfifo(path, 0o600) }, // opening a pipe would block
 		} {
 			if err := other(); err != nil {
 				t.Fatal(err)
@@ -74,7 +74,7 @@ func TestDamageIsTold(t *testing.T) {
 	}
 }
 
-// Whatever its files contain, a folder is refused or has no more samples than they do.
+// Whatever its files contain, a folder is refused or has at most as many samples as its files.
 func FuzzRead(f *testing.F) {
 	dir, err := os.MkdirTemp("", "psbench-fuzz-")
 	if err != nil {
@@ -131,7 +131,7 @@ func FuzzRead(f *testing.F) {
 
 const diskVariable = "PSBENCH_TEST_DISK"
 
-// On a disk that fills, a run says so, keeps the mark with the reason, and leaves nothing else behind.
+// If the disk becomes full, the run reports this. The mark remains and contains the reason. No other files remain.
 func TestFullDisk(t *testing.T) {
 	if disk := os.Getenv(diskVariable); disk != "" {
 		onFullDisk(t, disk)
@@ -153,7 +153,7 @@ func TestFullDisk(t *testing.T) {
 func onFullDisk(t *testing.T, disk string) {
 	r := example()
 	s := r.SeriesOf(0, "forward_metric", "forward_pass")
-	for i := range int64(5000) { // 40 KB a column
+	for i := range int64(5000) { // 40 KB per column
 		s.Add(sdk.Measurement{Key: sdk.Key{A: i}, StartNS: i, DurationNS: i})
 	}
 	written := 0
@@ -196,7 +196,7 @@ func onFullDisk(t *testing.T, disk string) {
 	onFullestDisk(t, disk)
 }
 
-// Where there is no room for another file the mark still says why.
+// Even if the disk has no room for another file, the mark contains the reason.
 func onFullestDisk(t *testing.T, disk string) {
 	dir := filepath.Join(disk, "last")
 	f, err := Create(dir)

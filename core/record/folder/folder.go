@@ -1,5 +1,5 @@
-// Package folder writes and reads run folders: the result, its samples as columns that numpy loads, and the output
-// of each process. docs/result.md describes them.
+// Package folder writes and reads run folders. A run folder contains the result, its samples as columns that numpy can
+// load, and the output of each process. docs/result.md describes the files.
 package folder
 
 import (
@@ -17,31 +17,31 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Names in a run folder, in addition to npy.Folder.
+// These are the names in a run folder, in addition to npy.Folder.
 const (
 	resultName = "result.json"
 	logsName   = "logs"
-	// markName is a file that exists while the run is not complete; its line says why.
+	// markName is a file that exists while the run is not complete. The line in this file says why.
 	markName = "incomplete"
 )
 
-// Result is the result of a run or of comm; its samples go into columns.
+// Result is the result of psbench run or psbench comm. The samples of a Result are stored in columns.
 type Result interface {
-	// State reports whether the run came to its end, and if not, why.
+	// State reports whether the run is complete, and if not, why.
 	State() (complete bool, reason string)
 	Columns() []npy.Column
-	// EncodeHead returns the result as JSON, with these files in place of its samples.
+	// EncodeHead returns the result as JSON. The JSON lists the given files instead of the samples.
 	EncodeHead(files []npy.File) ([]byte, error)
 }
 
-// Folder is the folder of a current run.
+// Folder is the folder of a run that is in progress.
 type Folder struct {
 	path string
-	// Moved is called after each piece that is written to disk.
+	// Moved is called after each piece of data that is written to disk.
 	Moved func()
 }
 
-// Create makes dir a run folder with the mark result.Running. dir must be empty or not exist.
+// Create makes dir a run folder with the mark result.Running. If dir exists, it must be empty.
 func Create(dir string) (*Folder, error) {
 	f := &Folder{path: dir, Moved: func() {}}
 	if err := f.create(); err != nil {
@@ -50,7 +50,7 @@ func Create(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Vacant returns an error that says why dir cannot become a run folder.
+// Vacant returns an error if dir cannot become a run folder.
 func Vacant(dir string) error {
 	if err := vacant(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the run folder %s cannot be made: %w", quote.Word(dir), draft.Cause(err))
@@ -77,7 +77,7 @@ func (f *Folder) create() error {
 	if err := vacant(f.path); err != nil {
 		return err
 	}
-	// If two processes find it empty, only one creates the mark.
+	// If two processes find the folder empty, only one of them can create the mark.
 	mark, err := os.OpenFile(f.in(markName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 -- the user's umask
 	if err != nil {
 		return err
@@ -100,11 +100,11 @@ func (f *Folder) create() error {
 
 func (f *Folder) in(name string) string { return filepath.Join(f.path, name) }
 
-// Logs returns the folder for the output of the processes.
+// Logs returns the path of the folder for the output of the processes.
 func (f *Folder) Logs() string { return f.in(logsName) }
 
-// Write stores r in the folder; call it once. If r is complete, Write removes the mark last; otherwise the mark
-// says why r is not. If Write fails, nothing of r stays.
+// Write stores r in the folder. Write must be called only once. If r is complete, Write removes the mark as its last
+// step. Otherwise Write writes into the mark why r is incomplete. If Write fails, no part of r remains.
 func (f *Folder) Write(r Result) error {
 	if err := f.write(r); err != nil {
 		return fmt.Errorf("the result cannot be written to %s: %w", quote.Word(f.path), draft.Cause(err))
@@ -136,21 +136,21 @@ func (f *Folder) write(r Result) error {
 	if complete, reason := r.State(); !complete {
 		return f.mark(reason)
 	}
-	// The result must be on the disk before the mark disappears.
+	// The result must be flushed to disk before the mark disappears.
 	if err := os.Remove(f.in(markName)); err != nil {
 		return err
 	}
 	return draft.SyncFolder(f.path)
 }
 
-// writeSamples creates the folder of columns in one step, so that it is never seen incomplete.
+// writeSamples creates the folder of columns in one step, so that no reader sees it incomplete.
 func (f *Folder) writeSamples(columns []npy.Column) (files []npy.File, err error) {
 	making := f.in("." + npy.Folder + "." + rand.Text()[:8] + ".tmp")
 	if err := os.Mkdir(making, 0o777); err != nil { // #nosec G301 -- the user's umask
 		return nil, err
 	}
 	defer func() {
-		if err != nil { // frees a full disk for the reason
+		if err != nil { // removing the columns makes room for the reason on a full disk
 			_ = os.RemoveAll(making)
 		}
 	}()
@@ -167,7 +167,7 @@ func (f *Folder) writeSamples(columns []npy.Column) (files []npy.File, err error
 	return files, os.Rename(making, f.in(npy.Folder))
 }
 
-// Fail notes why there is no result.
+// Fail writes into the mark why there is no result.
 func (f *Folder) Fail(reason string) error {
 	if err := f.mark(reason); err != nil {
 		return fmt.Errorf("the reason cannot be written to %s: %w", quote.Word(f.path), err)
@@ -177,7 +177,7 @@ func (f *Folder) Fail(reason string) error {
 
 func (f *Folder) mark(reason string) error {
 	text := []byte(oneLine(reason) + "\n")
-	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has the room of the old mark
+	if err := draft.Write(f.in(markName), text); err != nil { // a full disk still has the space of the old mark
 		return f.overwriteMark(text)
 	}
 	return nil

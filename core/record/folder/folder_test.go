@@ -17,7 +17,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// example is a run of two trainers.
+// example returns a run of two trainers.
 func example() *result.Result {
 	r := &result.Result{
 		Schema: result.Schema, Complete: true, StartedNS: 1000, Command: []string{"psbench"},
@@ -36,7 +36,7 @@ func example() *result.Result {
 	return r
 }
 
-// written is a folder of r.
+// written returns a run folder that contains r.
 func written(t *testing.T, r *result.Result) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "of", "run")
@@ -52,7 +52,7 @@ func written(t *testing.T, r *result.Result) string {
 
 var same = cmp.Options{
 	cmpopts.EquateEmpty(), cmpopts.EquateNaNs(),
-	cmp.Comparer(func(a, b *result.Gauge) bool { // whose own Equal takes no NaN
+	cmp.Comparer(func(a, b *result.Gauge) bool { // the method Equal does not support NaN
 		type row struct {
 			Key   sdk.Key
 			Value uint64
@@ -124,7 +124,8 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// At any moment the folder of a run says that it is not complete, and why if that is known.
+// At any moment, the folder of an unfinished run says that the run is not complete. The folder also gives the reason,
+// if known.
 func TestIncomplete(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	f, err := Create(dir)
@@ -148,7 +149,7 @@ func TestIncomplete(t *testing.T) {
 	}
 	check("the disk is full")
 
-	// A psbench that was killed before it removed the mark.
+	// This is the folder of a psbench that was killed before it removed the mark.
 	dir = written(t, example())
 	if err := os.WriteFile(filepath.Join(dir, markName), []byte("running\n"), 0o600); err != nil {
 		t.Fatal(err)

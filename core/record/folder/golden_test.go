@@ -10,13 +10,13 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// psbench always reads results of every version. These files were written by the psbench of their time and are
-// never rewritten: schema2.json.gz and schema3 by the same run.
+// psbench must always read results of every older version. These files were written by older versions and are never
+// rewritten. schema2.json.gz and schema3 are from the same run.
 const (
 	golden1 = "../result/testdata/schema1.json.gz"
 	golden2 = "testdata/schema2.json.gz"
 	golden3 = "testdata/schema3"
-	// computed is of a later psbench, which kept what throughput and evaluation are made of.
+	// computed was written by a later version, which also stores the data for throughput and evaluation.
 	computed = "testdata/schema3computed"
 )
 
@@ -38,7 +38,7 @@ func TestEveryVersionIsRead(t *testing.T) {
 	}
 }
 
-// What is computed again of the columns is what the run computed.
+// Values that are recomputed from the columns equal the values that the run computed.
 func TestGoldenIsComputedAgain(t *testing.T) {
 	said, err := Head(computed)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestGoldenIsComputedAgain(t *testing.T) {
 	}
 }
 
-// A file and a folder of the same run are the same result.
+// The file and the folder of the same run contain the same result.
 func TestFileAndFolderAgree(t *testing.T) {
 	file, err := Read(golden2)
 	if err != nil {
@@ -82,7 +82,7 @@ func TestFileAndFolderAgree(t *testing.T) {
 		t.Errorf("%v, written again:\n%s", err, d)
 	}
 	for _, name := range []string{"series.start_ns.npy", "losses.loss.npy"} {
-		t.Run(name, func(t *testing.T) { // written as they were
+		t.Run(name, func(t *testing.T) { // written without changes
 			old, err := os.ReadFile(filepath.Join(golden3, "samples", name))
 			if err != nil {
 				t.Fatal(err)

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Log is the end of the output of a process.
+// Log is the last output of a process.
 type Log struct {
 	Process string
 	Tail    string
-	Cut     bool // the output is longer
+	Cut     bool // Tail is not the whole output
 }
 
-// mostLogs limits the processes whose logs are read.
+// mostLogs limits the number of processes whose logs are read.
 const mostLogs = 256
 
-// Logs returns the last bytes, at most most each, of the output of a run folder's processes, if they wrote any. It
-// skips what is not a regular file in the folder, or cannot be read.
+// Logs returns the last output of each process in a run folder that printed something. Each output is limited to the
+// last most bytes. Logs skips everything in the folder that is not a regular file or cannot be read.
 func Logs(dir string, most int64) []Log {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

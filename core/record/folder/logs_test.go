@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Logs returns the ends of regular files within the folder, and neither follows links nor waits for pipes.
+// Logs reads only regular files within the folder. Logs does not follow links or wait for pipes.
 func TestLogs(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
 	logs := filepath.Join(dir, logsName)

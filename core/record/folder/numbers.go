@@ -10,17 +10,17 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// numbersColumn holds the numbers of result.json in order. Tables are computed again from samples; a number without
-// samples, such as a peak of memory, is protected by this column.
+// numbersColumn holds all numbers of result.json in order. When a folder is read, most values are recomputed from
+// samples. A number without samples, such as the peak memory, is protected by this column.
 const numbersColumn = "head.numbers"
 
-// number is a number of result.json.
+// number is a number in result.json.
 type number struct {
-	path  string // e.g. noise[1].load
+	path  string // such as noise[1].load
 	value float64
 }
 
-// numbersOf returns the numbers in the text of result.json, except those in its list of columns.
+// numbersOf returns all numbers in the text of result.json, except those in its list of columns.
 func numbersOf(text []byte) ([]number, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -55,11 +55,11 @@ func numbersOf(text []byte) ([]number, error) {
 				if err := walk(inner); err != nil {
 					return err
 				}
-				if inner == npy.Folder { // the columns have checks of their own
+				if inner == npy.Folder { // the columns have their own checksums
 					all = all[:kept]
 				}
 			}
-			_, err = d.Token() // its end
+			_, err = d.Token() // end of the object or list
 			return err
 		}
 		return nil
@@ -67,7 +67,7 @@ func numbersOf(text []byte) ([]number, error) {
 	return all, walk("")
 }
 
-// columnOf returns the column for these numbers.
+// columnOf returns a column that contains these numbers.
 func columnOf(numbers []number) npy.Column {
 	return npy.Column{Name: numbersColumn, Count: len(numbers), Floats: func(yield func(float64) bool) {
 		for _, n := range numbers {
@@ -78,8 +78,8 @@ func columnOf(numbers []number) npy.Column {
 	}}
 }
 
-// checkNumbers returns an error if the numbers of result.json differ from those that the run left. Folders of an
-// older psbench have no such column.
+// checkNumbers returns an error if the numbers of result.json differ from those that the run stored in the column.
+// Folders of older versions do not have this column.
 func checkNumbers(text []byte, c *npy.Columns) error {
 	if !c.Has(numbersColumn) {
 		return nil
@@ -93,7 +93,7 @@ func checkNumbers(text []byte, c *npy.Columns) error {
 		return err
 	}
 	var wrong error
-	for _, n := range numbers { // all, because the column is checked as a whole
+	for _, n := range numbers { // reads all numbers, because the checksum covers the whole column
 		if was := next(); was != n.value && wrong == nil {
 			wrong = fmt.Errorf("%s of %s is %v, but was %v when the run ended: the file was changed", quote.Text(n.path),
 				resultName, n.value, was)

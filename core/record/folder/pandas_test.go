@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The example of docs/result.md reads what is in a folder: the sum of each column and the median of
-// each series are right.
+// The example in docs/result.md reads a run folder correctly. The sum of each column and the median of each series are
+// right.
 func TestDocumentedFolder(t *testing.T) {
 	r := example()
 	for i := range int64(4) {
@@ -35,7 +35,7 @@ func TestDocumentedFolder(t *testing.T) {
 	}
 }
 
-// millions is a folder of five million measurements, as a pass of half an hour on eight trainers leaves.
+// millions returns a folder with five million measurements, as from a half-hour pass on eight trainers.
 func millions(b *testing.B) (dir string, r *result.Result) {
 	b.Helper()
 	r = example()
@@ -58,7 +58,7 @@ func millions(b *testing.B) (dir string, r *result.Result) {
 	return dir, r
 }
 
-// numpy reads five million measurements, all four columns of them, in this time.
+// This benchmark measures how fast numpy reads all four columns of five million measurements.
 func BenchmarkNumpyReads(b *testing.B) {
 	python := documented.Python("numpy")
 	if python == "" {

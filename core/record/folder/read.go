@@ -18,17 +18,18 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Status says whether the run of a folder is complete.
+// Status says whether the run in a folder is complete.
 type Status struct {
 	Complete bool
-	// Reason says in one line why it is not complete; result.Running if the run goes on or never ended properly.
+	// Reason says in one line why the run is not complete. Reason is result.Running if the run is still going on or was
+	// killed.
 	Reason string
 }
 
-// mostReason limits the bytes of the reason that are read.
+// mostReason limits how many bytes of the reason are read.
 const mostReason = 1 << 16
 
-// IsRun reports whether dir is a run folder: it has a result or a mark.
+// IsRun reports whether dir is a run folder. A run folder contains a result or a mark.
 func IsRun(dir string) bool {
 	for _, name := range []string{resultName, markName} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() {
@@ -38,7 +39,7 @@ func IsRun(dir string) bool {
 	return false
 }
 
-// StatusOf reads the status of a run folder without its samples.
+// StatusOf reads the status of a run folder. StatusOf does not read samples.
 func StatusOf(dir string) (Status, error) {
 	reason, err := readMark(filepath.Join(dir, markName))
 	switch {
@@ -72,18 +73,18 @@ func readMark(path string) (string, error) {
 	return "nothing says why", err
 }
 
-// Document is the result.json of a run or of comm.
+// Document is the result.json of psbench run or psbench comm.
 type Document interface {
-	// Files returns the columns that hold its samples.
+	// Files returns the columns that hold the samples of the document.
 	Files() []npy.File
-	// Fill takes the samples from the columns.
+	// Fill reads the samples from the columns.
 	Fill(*npy.Columns) error
-	// Interrupted notes why the run is not complete, if the result does not say so.
+	// Interrupted records why the run is not complete, unless the result already says so.
 	Interrupted(reason string)
 }
 
-// Read reads a run of any version, from a folder or a file of --json. If the folder is marked incomplete, its
-// result is read as far as there is one, and is not complete.
+// Read reads a run of any version, from a run folder or from a file that --json wrote. If the folder is marked
+// incomplete, Read returns the part of the result that exists, marked incomplete.
 func Read(path string) (*result.Result, error) {
 	if !isDir(path) {
 		return result.Read(path)
@@ -95,7 +96,7 @@ func Read(path string) (*result.Result, error) {
 	return h.Result, nil
 }
 
-// Head is Read for a folder without its samples: series and gauges are empty, and there are no losses.
+// Head reads a run folder without its samples. Series and gauges of the result are empty, and it has no losses.
 func Head(dir string) (*result.Result, error) {
 	h, err := load(dir, result.ParseHead, func(*result.Head, *npy.Columns) error { return nil })
 	if err != nil {
@@ -104,7 +105,7 @@ func Head(dir string) (*result.Result, error) {
 	return h.Result, nil
 }
 
-// IsComm reports whether dir has the result of psbench comm.
+// IsComm reports whether dir contains the result of psbench comm.
 func IsComm(dir string) bool {
 	var head struct {
 		Schema string `json:"schema"`
@@ -118,7 +119,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Load reads what a run left in dir, using parse for result.json.
+// Load reads the result in dir. parse parses the text of result.json.
 func Load[H Document](dir string, parse func([]byte) (H, error)) (H, error) {
 	var text []byte
 	keep := func(data []byte) (H, error) {
@@ -150,7 +151,7 @@ func load[H Document](dir string, parse func([]byte) (H, error), fill func(H, *n
 	if err != nil {
 		return none, fmt.Errorf("%s is not a run folder that can be read: %w", quote.Word(dir), draft.Cause(err))
 	}
-	if !status.Complete { // the result may be complete although the mark was never removed
+	if !status.Complete { // the result may be complete although its mark was never removed
 		h.Interrupted(status.Reason)
 	}
 	return h, nil
@@ -174,13 +175,13 @@ func readHead[H any](dir string, parse func([]byte) (H, error)) (h H, err error)
 	return h, err
 }
 
-// cause is a file system error that prints only its cause.
+// cause wraps a file system error and prints only the error's cause.
 type cause struct{ error }
 
 func (c cause) Error() string { return strings.TrimSpace(draft.Cause(c.error).Error()) }
 func (c cause) Unwrap() error { return c.error }
 
-// withColumns calls use with the open columns of dir.
+// withColumns opens the columns of dir and calls use with them.
 func withColumns(dir string, files []npy.File, use func(*npy.Columns) error) error {
 	c, err := npy.Open(dir, files)
 	if err != nil {

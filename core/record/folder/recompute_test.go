@@ -22,7 +22,7 @@ import (
 	"github.com/psbench/psbench/internal/metric"
 )
 
-// recorded is a run that has all that tables show.
+// recorded returns a run with all data that tables show.
 func recorded() *result.Result {
 	r := example()
 	r.Pass, r.Transport = result.Measured, "shm"
@@ -69,7 +69,8 @@ func recorded() *result.Result {
 	return r
 }
 
-// shown is all that a reader gets of a folder, and so all that psbench can print of it.
+// shown returns everything that a reader of the folder gets. The result therefore contains everything that psbench can
+// print.
 func shown(dir string) (string, error) {
 	r, err := Read(dir)
 	if err != nil {
@@ -79,7 +80,7 @@ func shown(dir string) (string, error) {
 	return string(text), err
 }
 
-// head is the text of a folder's result.json.
+// head returns the text of a folder's result.json.
 func head(t *testing.T, dir string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, resultName))
@@ -89,13 +90,13 @@ func head(t *testing.T, dir string) string {
 	return string(data)
 }
 
-// place is the place of a number in a line of an indented document, with the keys before it.
+// place is the position of a number in a line of an indented document, and the path of keys to it.
 type place struct {
 	path     string
 	from, to int
 }
 
-// places are those of all numbers.
+// places returns the places of all numbers.
 func places(text string) (all []place) {
 	number := regexp.MustCompile(`^( *)(?:"([^"]*)": )?(-?[0-9][-+.0-9eE]*)?`)
 	var keys []string
@@ -106,7 +107,7 @@ func places(text string) (all []place) {
 		for len(keys) <= depth {
 			keys = append(keys, "")
 		}
-		keys[depth] = "" // of a list
+		keys[depth] = "" // an element of a list has no key
 		if m[4] >= 0 {
 			keys[depth] = line[m[4]:m[5]]
 		}
@@ -118,7 +119,7 @@ func places(text string) (all []place) {
 	return all
 }
 
-// seal writes the text of a head with a checksum that is right.
+// seal writes the text of a head with a correct checksum.
 func seal(t *testing.T, dir, text string) {
 	t.Helper()
 	sum := strings.LastIndex(text, `"crc32": "`) + len(`"crc32": "`)
@@ -129,8 +130,8 @@ func seal(t *testing.T, dir, text string) {
 	}
 }
 
-// No number of result.json can be changed unnoticed, even with its checksum: either the printed numbers stay, or
-// the folder is refused in a sentence that names the number.
+// No change of a number in result.json goes unnoticed, even with a correct checksum. Either the printed numbers stay
+// the same, or the folder is refused and the error names the number.
 func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 	dir := written(t, recorded())
 	want, err := shown(dir)
@@ -171,7 +172,7 @@ func TestNoNumberOfTheHeadIsBelieved(t *testing.T) {
 	}
 }
 
-// Columns with impossible values are refused and not used.
+// A folder whose columns contain impossible values is refused.
 func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
 	for want, change := range map[string]func(*result.Result){
 		"row 1 of column work has":                           func(r *result.Result) { r.Works[1].EndNS = math.MinInt64 },
@@ -188,15 +189,15 @@ func TestWhatCannotBeRecordedIsRefused(t *testing.T) {
 			}
 		})
 	}
-	r := recorded() // what can be, however large
+	r := recorded() // large but possible values
 	r.Found[0].Epoch, r.Data.BatchesPerTrainer = math.MaxInt>>2, []int{math.MaxInt, 1}
 	if _, err := Read(written(t, r)); err != nil {
 		t.Error(err)
 	}
 }
 
-// Derived numbers are derived again: without the column of all numbers, a head with other values for throughput,
-// evaluation, noise or the cost of checks changes nothing.
+// Derived values are recomputed. In a folder without the column of all numbers, changed values for throughput,
+// evaluation, noise or the cost of checks have no effect.
 func TestWhatFollowsIsComputedAgain(t *testing.T) {
 	dir := written(t, recorded())
 	want, err := shown(dir)

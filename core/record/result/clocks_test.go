@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/core/host/clocks"
 )
 
-// How wrong times between ranks may be, and so throughput and start.
+// Differences between clocks limit the accuracy of times between ranks, of the throughput and of the start.
 func TestApart(t *testing.T) {
 	r := &Result{
 		Processes: []Process{{Name: "data", Rank: -1, Host: "a"}, {Rank: 0, Host: "a"}, {Rank: 1, Host: "b"},

@@ -7,8 +7,8 @@ import (
 	"github.com/psbench/psbench/internal/packed"
 )
 
-// columns is a Series in JSON: each column has one number per measurement. A difference is relative to the
-// measurement before.
+// columns is a Series in JSON. Each column has one number per measurement. Differences are relative to the previous
+// measurement.
 type columns struct {
 	seriesHead
 	KeyA       []int64 `json:"key_a" jsonschema_description:"first numbers of the keys as differences to the one before; the first difference is to 0"`
@@ -19,14 +19,14 @@ type columns struct {
 
 type seriesHead struct {
 	Rank int    `json:"rank"`
-	Type string `json:"type"` // e.g. "forward_metric"
-	Name string `json:"name"` // e.g. "forward_pass"
+	Type string `json:"type"` // such as forward_metric
+	Name string `json:"name"` // such as forward_pass
 }
 
 var columnNames = []string{"key_a", "key_b", "start_ns", "duration_ns"}
 
-// parseColumns reads a series of a file, whose starts count from the start of the run. An error comes with its
-// offset in text, and with the series if its rank, type and name are known.
+// parseColumns parses a series of a file. In a file, start times count from the start of the run. If parseColumns
+// returns an error, at is the error's offset in text. The series is returned too if its rank, type and name are known.
 func parseColumns(text []byte) (s *Series, at int64, err error) {
 	values, at, err := valuesOf(text, append([]string{"rank", "type", "name"}, columnNames...))
 	if err != nil {
@@ -62,7 +62,7 @@ func parseColumns(text []byte) (s *Series, at int64, err error) {
 	return s, 0, nil
 }
 
-// gaugeColumns is a Gauge in JSON, as columns is a Series.
+// gaugeColumns is a Gauge in JSON, in the same form as columns.
 type gaugeColumns struct {
 	gaugeHead
 	KeyA  []int64   `json:"key_a" jsonschema_description:"first numbers of the keys as differences to the one before; the first difference is to 0"`
@@ -75,7 +75,7 @@ type gaugeHead struct {
 	metric.Head
 }
 
-// parseGauge reads a gauge of a file. An error comes with its offset in text.
+// parseGauge parses a gauge of a file. If parseGauge returns an error, at is the error's offset in text.
 func parseGauge(text []byte) (g *Gauge, at int64, err error) {
 	values, at, err := valuesOf(text, []string{"rank", "type", "name", "unit", "key_a", "key_b", "value"})
 	if err != nil {

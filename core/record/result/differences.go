@@ -13,22 +13,23 @@ import (
 	"github.com/psbench/psbench/core/host/noise"
 )
 
-// Difference is something in which two runs differ, in words.
+// Difference names something in which two runs differ, with the values of both runs as text.
 type Difference struct {
 	Name     string
 	Old, New string // "none" if absent, "unknown" if the system did not report it
 }
 
-// Values that vary between runs on one machine count as different from these thresholds on.
+// Some values vary between runs on one machine. Such values count as different only if they differ by at least these
+// thresholds.
 const (
-	differentCopy  = 0.2  // of the memory bandwidth, as a share of the larger one
-	differentLoad  = 1.0  // of the load average
-	differentShare = 0.02 // of the machine's CPU time
-	differentStep  = 4.0  // ratio of the steps of clocks
+	differentCopy  = 0.2  // memory bandwidth, as a share of the larger one
+	differentLoad  = 1.0  // load average
+	differentShare = 0.02 // share of the machine's CPU time
+	differentStep  = 4.0  // ratio between the steps of two clocks
 )
 
-// Differences lists the differences of machine, build and settings of libraries, in a fixed order. Values that one
-// of the runs did not measure or record are left out.
+// Differences lists the differences in machine, build and settings of libraries, in a fixed order. Differences omits
+// values that one of the runs did not measure or record.
 func (e Environment) Differences(to Environment) []Difference {
 	var d found
 	d.add("psbench", e.Psbench, to.Psbench)
@@ -42,7 +43,7 @@ func (e Environment) Differences(to Environment) []Difference {
 	d.add("SIMD", e.SIMD, to.SIMD)
 	d.add("BLAS", list(e.BLAS), list(to.BLAS))
 	d.add("GPUs", list(e.GPUs), list(to.GPUs))
-	if a, b := e.CUDA, to.CUDA; a != nil && b != nil { // otherwise one run has no CUDA ranks
+	if a, b := e.CUDA, to.CUDA; a != nil && b != nil { // otherwise one of the runs has no CUDA ranks
 		d.add("CUDA driver", devices.Version(a.Driver), devices.Version(b.Driver))
 		d.add("CUDA devices", list(a.Devices), list(b.Devices))
 		d.add("MPS", onOff[a.MPS.Used], onOff[b.MPS.Used])
@@ -50,20 +51,19 @@ func (e Environment) Differences(to Environment) []Difference {
 	if e.GPUTopology != to.GPUTopology {
 		d.add("GPU topology", "one", "another")
 	}
-	if e.Clock != nil && to.Clock != nil { // otherwise one run recorded none of these
+	if e.Clock != nil && to.Clock != nil { // otherwise one of the runs did not record these values
 		d.facts(e.Facts, to.Facts)
 	}
 	return d
 }
 
-// Differences lists how two runs differ in environment, in the programs of their processes, in data and in the load
-// of the machine.
+// Differences lists how two runs differ in environment, programs of their processes, data and load of the machine.
 func Differences(old, to *Result) []Difference {
 	d := found(old.Environment.Differences(to.Environment))
 	d.add("hosts", old.hosts(), to.hosts())
 	d.add("transport", old.Transport, to.Transport)
 	d.plugins(old.Plugins, to.Plugins)
-	if old.Processes != nil && to.Processes != nil { // otherwise one run ended before it had any
+	if old.Processes != nil && to.Processes != nil { // otherwise one of the runs ended before it had processes
 		d = append(d, FactDifferences(Facts(old.Processes), Facts(to.Processes))...)
 	}
 	if a, b := old.Data, to.Data; a.Samples > 0 && b.Samples > 0 {
@@ -74,7 +74,7 @@ func Differences(old, to *Result) []Difference {
 	return d
 }
 
-// hosts returns the names of the hosts of a run, if it had several.
+// hosts returns the names of the run's hosts, or "one" if there is only one.
 func (r *Result) hosts() string {
 	if r.Placement == nil || len(r.Placement.Hosts) < 2 {
 		return "one"
@@ -86,20 +86,20 @@ func (r *Result) hosts() string {
 	return strings.Join(names, ", ")
 }
 
-// onOff says whether something is used.
+// onOff is the text for whether something is used.
 var onOff = map[bool]string{true: "used", false: "not used"}
 
 // found collects differences.
 type found []Difference
 
-// add adds a difference if the values are unequal.
+// add adds a difference if the values are not equal.
 func (d *found) add(name, old, to string) {
 	if old != to {
 		*d = append(*d, Difference{name, or(old, "unknown"), or(to, "unknown")})
 	}
 }
 
-// facts adds differences of two machines.
+// facts adds the differences between two machines.
 func (d *found) facts(old, to machine.Facts) {
 	d.add("affinity", old.Affinity, to.Affinity)
 	d.add("governor", old.Governor, to.Governor)
@@ -118,7 +118,7 @@ func (d *found) facts(old, to machine.Facts) {
 	d.maps("variable", old.Variables, to.Variables)
 }
 
-// limits adds differences of cgroup limits.
+// limits adds the differences between two cgroup limits.
 func (d *found) limits(old, to *machine.Limits) {
 	text := func(l *machine.Limits) (cpus, memory string) {
 		cpus, memory = "none", "none"
@@ -136,7 +136,7 @@ func (d *found) limits(old, to *machine.Limits) {
 	d.add("limit of memory", oldMemory, memory)
 }
 
-// maps adds entries that differ.
+// maps adds the entries that differ between two maps.
 func (d *found) maps(name string, old, to map[string]string) {
 	keys := slices.Concat(slices.Collect(maps.Keys(old)), slices.Collect(maps.Keys(to)))
 	slices.Sort(keys)
@@ -154,9 +154,9 @@ func (d *found) maps(name string, old, to map[string]string) {
 	}
 }
 
-// plugins adds programs whose checksums differ.
+// plugins adds the programs whose checksums differ.
 func (d *found) plugins(old, to []Plugin) {
-	if old == nil || to == nil { // an older psbench recorded none
+	if old == nil || to == nil { // older versions did not record plugins
 		return
 	}
 	sums := func(plugins []Plugin) map[string]string {
@@ -174,7 +174,7 @@ func (d *found) plugins(old, to []Plugin) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		old, to := or(a[name], "none"), or(b[name], "none")
-		const digits = 12 // enough to tell most apart
+		const digits = 12 // enough to distinguish most checksums
 		if x, y := old[:min(digits, len(old))], to[:min(digits, len(to))]; x != y {
 			old, to = x, y
 		}
@@ -182,7 +182,7 @@ func (d *found) plugins(old, to []Plugin) {
 	}
 }
 
-// Facts returns what the parts reported about themselves, such as a library's version, except for BLAS.
+// Facts returns the facts that parts reported about themselves, such as the version of a library, except for BLAS.
 func Facts(processes []Process) map[string]string {
 	values := map[string][]string{}
 	for _, p := range processes {
@@ -200,14 +200,14 @@ func Facts(processes []Process) map[string]string {
 	return all
 }
 
-// FactDifferences lists how the facts of two runs differ.
+// FactDifferences lists the differences between the facts of two runs.
 func FactDifferences(old, to map[string]string) []Difference {
 	var d found
 	d.maps("reported", old, to)
 	return d
 }
 
-// noise adds how much busier the machine was during one of the measured passes.
+// noise adds a difference if the machine was much busier during one of the two measured passes.
 func (d *found) noise(old, to []noise.Interval) {
 	a, b := noise.Find(old, noise.Measured), noise.Find(to, noise.Measured)
 	if a == nil || b == nil || a.Machine == nil || b.Machine == nil {
@@ -225,7 +225,7 @@ func (d *found) noise(old, to []noise.Interval) {
 	}
 }
 
-// list joins values, or is "none" without any.
+// list joins values with commas. list returns "none" if values is empty.
 func list[T any](values []T) string {
 	var words []string
 	for _, v := range values {

@@ -19,8 +19,8 @@ import (
 // Environment describes the machine and the build.
 type Environment struct {
 	Psbench string `json:"psbench"`
-	// Commit is the commit that psbench was built from: the output of "git describe --always --dirty", or the
-	// revision that the Go tool stamped, or "unknown".
+	// Commit is the commit from which psbench was built. Commit is the output of "git describe --always --dirty", or
+	// the revision that the Go tool recorded, or "unknown".
 	Commit    string `json:"commit"`
 	Go        string `json:"go"`
 	OS        string `json:"os"`
@@ -29,28 +29,28 @@ type Environment struct {
 	CPU       string `json:"cpu"`
 	Cores     int    `json:"cores"`
 	MemoryMiB int64  `json:"memory_mib"`
-	// SIMD is the set of vector instructions of psbench's own kernels: portable, avx2 or avx512.
+	// SIMD is the set of vector instructions that psbench's own kernels use: portable, avx2 or avx512.
 	SIMD string `json:"simd"`
-	// BLAS lists the matrix libraries of the run's processes, each once.
+	// BLAS lists the matrix libraries of the run's processes without duplicates.
 	BLAS []BLAS `json:"blas"`
 	// GPUs is empty if nvidia-smi is missing or fails.
 	GPUs []GPU `json:"gpus"`
 	// GPUTopology is the output of "nvidia-smi topo -m".
 	GPUTopology string `json:"gpu_topology,omitempty"`
-	// CUDA is the CUDA driver's report on its devices, in a run with CUDA ranks.
+	// CUDA is what the CUDA driver reports about its devices. Only runs with CUDA ranks have it.
 	CUDA *devices.List `json:"cuda,omitempty"`
 	machine.Facts
 }
 
-// BLAS is the matrix library that the parts of a process report.
+// BLAS describes the matrix library that the parts of a process report.
 type BLAS struct {
-	Engine  string `json:"engine"`            // e.g. openblas, native
-	Library string `json:"library,omitempty"` // the file that was loaded
-	Core    string `json:"core"`              // the kernels that the library chose
+	Engine  string `json:"engine"`            // such as openblas or native
+	Library string `json:"library,omitempty"` // path of the loaded file
+	Core    string `json:"core"`              // kernels that the library chose
 	Threads string `json:"threads"`
 }
 
-// String formats the library for a comparison.
+// String formats the library for a comparison of runs.
 func (b BLAS) String() string {
 	text := b.Engine
 	if b.Library != "" {
@@ -78,27 +78,28 @@ func Capture() Environment {
 	}
 }
 
-// CaptureGPUs adds the GPUs of this machine and how they are connected. It runs another program, so call it while
-// nothing is measured.
+// CaptureGPUs adds the GPUs of this machine and their interconnect. CaptureGPUs runs nvidia-smi, so call it only when
+// nothing is being measured.
 func (e *Environment) CaptureGPUs() { e.GPUs, e.GPUTopology = captureGPUs(nvidiaTimeout) }
 
-// CaptureCopy adds the speed of copying memory. It takes about 50 ms, during which no other measurement may run.
+// CaptureCopy adds the speed of copying memory. CaptureCopy takes about 50 ms. No measurement may run at the same time.
 func (e *Environment) CaptureCopy() { e.Copy = machine.MeasureCopy() }
 
-// simdLevel is the level of every process, since all have the same environment.
+// simdLevel returns the level of vector instructions. The level is the same in every process, because all processes
+// have the same environment.
 func simdLevel() string {
-	level, _ := simd.Chosen() // an invalid value was refused before
+	level, _ := simd.Chosen() // an invalid value was refused earlier
 	return level.String()
 }
 
-// MarshalJSON writes e in the format of docs/result.md, where lists are never null.
+// MarshalJSON writes e in the format of docs/result.md, in which lists are never null.
 func (e Environment) MarshalJSON() ([]byte, error) {
 	type plain Environment
 	e.BLAS, e.GPUs = orEmpty(e.BLAS), orEmpty(e.GPUs)
 	return json.Marshal(plain(e))
 }
 
-// NoteBLAS adds the BLAS library that the facts of a process report, if it is new.
+// NoteBLAS adds the BLAS library from the facts of a process, unless it is already listed.
 func (e *Environment) NoteBLAS(facts map[string]string) {
 	b := BLAS{Engine: facts["blas"], Library: facts["blas_library"], Core: facts["blas_core"],
 		Threads: facts["blas_threads"]}

@@ -21,12 +21,12 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Running is the error of a result whose run has not ended, or was killed.
+// Running is the error in a result whose run has not ended or was killed.
 const Running = "running"
 
-// Announce stores r, the result of a run that has measured nothing yet, at path. It replaces an older result, which
-// might be mistaken for the run's, and shows early whether Write will work. It writes nothing to a device or a
-// pipe.
+// Announce stores r at path before the run has measured anything. Announce replaces an older result, which could be
+// mistaken for the result of this run. Announce also shows early whether Write will work. If path is a device or a
+// pipe, Announce writes nothing.
 func Announce(path string, r any) error {
 	target, direct, err := resolve(path)
 	switch {
@@ -43,12 +43,12 @@ func Announce(path string, r any) error {
 	return nil
 }
 
-// WriteTo writes r as Write does, without compression.
+// WriteTo writes r to w as Write does, but without compression.
 func WriteTo(w io.Writer, r any, moved func()) error { return encodeJSON(pieces{w, moved}, r) }
 
-// Write stores r, a result of any schema, at path as JSON. It compresses with gzip if path, after following links,
-// ends with .gz. A reader of path sees the old file or the complete new one, never a part. Write writes directly to
-// a device or a pipe. It calls moved after each piece.
+// Write stores r, a result of any schema, at path as JSON. Write compresses with gzip if path ends with .gz after links
+// are resolved. A reader of path sees either the old file or the complete new one. If path is a device or a pipe, Write
+// writes to it directly. Write calls moved after each piece that it writes.
 func Write(path string, r any, moved func()) error {
 	target, direct, err := resolve(path)
 	if err != nil {
@@ -65,17 +65,18 @@ func Write(path string, r any, moved func()) error {
 	return nil
 }
 
-// Direct reports whether Write writes directly to path, as to a device or a pipe, whose reader may stop.
+// Direct reports whether Write writes directly to path, because path is a device or a pipe. A reader of a pipe may stop
+// reading.
 func Direct(path string) bool {
 	_, direct, _ := resolve(path)
 	return direct
 }
 
-// mostText limits the bytes of a result's text, so that a small gzipped file cannot fill the memory. Ten million
+// mostText limits the text of a result in bytes, so that a small gzipped file cannot fill the memory. Ten million
 // measurements need about 200 MB.
 const mostText = 1 << 30
 
-// Read loads the result at path, of this schema or the one before, compressed or not.
+// Read reads the result at path, of this schema or the previous one. The file may be compressed.
 func Read(path string) (*Result, error) {
 	f, err := os.Open(path) // #nosec G304 -- the user names the file
 	if err != nil {
@@ -85,7 +86,7 @@ func Read(path string) (*Result, error) {
 	return ReadFrom(f, quote.Word(path))
 }
 
-// ReadFrom reads a result from f, a file or a pipe, as Read does. Errors call it name.
+// ReadFrom reads a result from f, which is a file or a pipe. ReadFrom works like Read. Errors use name for f.
 func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 	data, err := readText(f, mostText)
 	var r *Result
@@ -98,8 +99,9 @@ func ReadFrom(f io.ReadSeeker, name string) (*Result, error) {
 	return r, nil
 }
 
-// readText reads the text of f, at most most bytes. It reads a file twice, so that a text that is too large takes
-// no memory and any other only what it needs.
+// readText reads the text of f. The limit of the text is most bytes. readText reads a file twice: first to find the
+// size, then to read the text. readText therefore allocates only as much memory as the text needs, and none if the text
+// is too large.
 func readText(f io.ReadSeeker, most int64) ([]byte, error) {
 	var text bytes.Buffer
 	if begin, err := f.Seek(0, io.SeekCurrent); err == nil { // a pipe cannot seek
@@ -110,13 +112,14 @@ func readText(f io.ReadSeeker, most int64) ([]byte, error) {
 		if _, err := f.Seek(begin, io.SeekStart); err != nil {
 			return nil, err
 		}
-		text.Grow(int(size) + bytes.MinRead) // so that it does not grow to find the end
+		text.Grow(int(size) + bytes.MinRead) // enough room to detect the end without growing
 	}
 	_, err := copyText(&text, f, most)
 	return text.Bytes(), err
 }
 
-// copyText copies the text of r if it begins like an object, which /dev/zero does not.
+// copyText copies the text of r. copyText returns an error early if the text does not start like a JSON object, as for
+// /dev/zero.
 func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	plain, err := jsonfile.Plain(r)
 	if err != nil {
@@ -127,7 +130,7 @@ func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	if err == nil && !strings.Contains("{ \t\r\n", string(start)) {
 		return 0, fmt.Errorf("it begins with %q, but must hold an object: {...}", start)
 	}
-	size, err := io.Copy(to, io.LimitReader(in, most+1)) // meets a read error again
+	size, err := io.Copy(to, io.LimitReader(in, most+1)) // returns the read error again, if there was one
 	if err == nil && size > most {
 		err = fmt.Errorf("its text has more than %d bytes, the most that is read: "+
 			"look at it with other tools, e.g. jq, or run fewer iterations", most)
@@ -135,8 +138,8 @@ func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	return size, err
 }
 
-// resolve follows links, so that a rename replaces the file and not a link to it. direct reports that the target
-// must be written directly.
+// resolve follows symbolic links, so that a rename replaces the target and not a link. direct is true if Write must
+// write to the target directly.
 func resolve(path string) (target string, direct bool, err error) {
 	if path == "" {
 		return "", false, errors.New("the path of the result is empty: name a file")
@@ -171,7 +174,7 @@ func writeDirect(path string, d document, moved func()) error {
 	return err
 }
 
-// replace creates a file from d at path. An existing file keeps its mode and owner.
+// replace writes d to a new file and renames it to path. If path exists, the new file gets its mode and owner.
 func replace(path string, d document, moved func()) error {
 	f, err := draft.New(path)
 	if err != nil {
@@ -183,13 +186,13 @@ func replace(path string, d document, moved func()) error {
 			return draft.Cause(err)
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-			_ = f.File.Chown(int(stat.Uid), int(stat.Gid)) // only root may do so for another user's file
+			_ = f.File.Chown(int(stat.Uid), int(stat.Gid)) // for the file of another user, this works only as root
 		}
 	}
 	if err := d.encode(pieces{f.File, moved}); err != nil {
 		return err
 	}
-	// Without Sync, a full disk may show only after the file got its name.
+	// Without Sync, a full disk may be reported only after the file has been renamed.
 	if err := f.File.Sync(); err != nil {
 		return draft.Cause(err)
 	}
@@ -199,7 +202,7 @@ func replace(path string, d document, moved func()) error {
 // document is the content of a file.
 type document struct {
 	value      any
-	compressed bool // by gzip
+	compressed bool // compressed with gzip
 }
 
 func compressed(path string) bool { return strings.HasSuffix(path, ".gz") }
@@ -219,8 +222,8 @@ func (d document) encode(w io.Writer) error {
 	return err
 }
 
-// level is gzip's level: the default if that takes less than half a second, or a faster one for unusually many
-// measurements. Level 3 compresses numbers better than levels 4 to 8.
+// level returns the compression level for gzip. level returns the default level if that takes less than half a second.
+// For unusually many measurements, level returns a faster level. Level 3 compresses numbers better than levels 4 to 8.
 func (d document) level() int {
 	const many = 100_000
 	if r, ok := d.value.(*Result); ok {
@@ -236,7 +239,7 @@ func (d document) level() int {
 }
 
 func encodeJSON(w io.Writer, r any) error {
-	if r, ok := r.(*Result); ok { // it may be too large to be encoded as a whole
+	if r, ok := r.(*Result); ok { // streams, because the text may be too large for memory
 		return draft.Cause(r.write(w))
 	}
 	e := json.NewEncoder(w)
@@ -244,13 +247,13 @@ func encodeJSON(w io.Writer, r any) error {
 	return draft.Cause(e.Encode(r))
 }
 
-// pieces writes piece by piece and calls moved after each.
+// pieces is a writer that writes in pieces and calls moved after each piece.
 type pieces struct {
 	w     io.Writer
 	moved func()
 }
 
-const pieceBytes = 1 << 16 // the capacity of a pipe
+const pieceBytes = 1 << 16 // capacity of a pipe
 
 func (p pieces) Write(data []byte) (written int, err error) {
 	for written < len(data) && err == nil {

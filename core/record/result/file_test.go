@@ -39,7 +39,7 @@ func TestWriteKeepsModeAndUmask(t *testing.T) {
 	}
 }
 
-// umask returns this process's umask without setting it, which would affect all goroutines.
+// umask returns this process's umask. umask does not set the umask, because this would affect all goroutines.
 func umask(t *testing.T) os.FileMode {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -63,7 +63,7 @@ func TestWriteTellsOfEveryPiece(t *testing.T) {
 	}
 }
 
-// writerVariable makes the test executable write run.json and stop before that is over.
+// writerVariable makes the test binary write run.json and stop before it has finished.
 const writerVariable = "RESULT_TEST_WRITE"
 
 func TestMain(m *testing.M) {
@@ -78,7 +78,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A process that dies while it writes leaves the older file, and nothing else.
+// If a process dies while it writes, the older file remains, and no other file is left.
 func TestKilledWriterLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.json")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
@@ -107,7 +107,7 @@ func TestKilledWriterLeavesNothing(t *testing.T) {
 	onlyFile(t, path)
 }
 
-// A pipe gets the result alone, and its reader may take its time.
+// A pipe gets only the result, and its reader may be slow.
 func TestWriteToAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

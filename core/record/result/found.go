@@ -7,25 +7,25 @@ import (
 	"github.com/psbench/psbench/core/record/stats"
 )
 
-// Found is what a trainer found on its held-out samples after an epoch of the result's pass.
+// Found holds the results of one trainer on its held-out samples after an epoch of the result's pass.
 type Found struct {
 	Epoch, Rank int
 	Samples     int64
-	LossSum     float64 // over the samples
-	// Correct is how many of Targets a classifier hits; -1 for a model that is not a classifier.
+	LossSum     float64 // summed over the samples
+	// Correct is the number of Targets that a classifier predicts correctly. Correct is -1 for other models.
 	Correct, Targets int64
 }
 
-// Score counts the samples of each class of a binary classifier with about the same output after an epoch, over all
-// trainers. A larger bin has larger outputs.
+// Score counts the samples of each class for which a binary classifier has about the same output after an epoch. Score
+// includes all trainers. A larger Bin means larger outputs.
 type Score struct {
 	Epoch int
 	Bin   int32
 	stats.Classes
 }
 
-// evaluations combines what the trainers found, epoch by epoch. In a run that ended early it has the epochs that at
-// least one trainer evaluated.
+// evaluations combines the results of the trainers, epoch by epoch. If the run ended early, the result contains the
+// epochs that at least one trainer evaluated.
 func (r *Result) evaluations() []Evaluation {
 	byEpoch := map[int][]Found{}
 	var epochs []int
@@ -49,7 +49,7 @@ func (r *Result) evaluations() []Evaluation {
 	return out
 }
 
-// evaluationOf combines what some trainers found.
+// evaluationOf combines the results of several trainers for one epoch.
 func evaluationOf(found []Found, scores []stats.Classes) (e Evaluation) {
 	var correct, targets int64
 	var lossSum float64
@@ -84,8 +84,8 @@ func evaluationOf(found []Found, scores []stats.Classes) (e Evaluation) {
 
 func share(part, whole int64) *float64 { return new(float64(part) / float64(whole)) }
 
-// trainLoss is the mean over the iterations of all trainers in an epoch; NaN without any. Batch sizes are not
-// recorded, so a short last batch counts like the others.
+// trainLoss returns the mean loss over the iterations of all trainers in an epoch, or NaN if there are none. Batch
+// sizes are not recorded, so a short last batch counts like the others.
 func (r *Result) trainLoss(epoch int) float64 {
 	sum, n := 0.0, 0
 	for rank, losses := range r.Losses {
@@ -93,7 +93,7 @@ func (r *Result) trainLoss(epoch int) float64 {
 			continue
 		}
 		batches := min(max(0, r.Data.BatchesPerTrainer[rank]), len(losses))
-		if batches > 0 && epoch > len(losses)/batches { // the product might overflow
+		if batches > 0 && epoch > len(losses)/batches { // avoids an overflow of the product
 			continue
 		}
 		from := min(epoch*batches, len(losses))

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// GPU is a device as nvidia-smi describes it.
+// GPU describes a device as nvidia-smi reports it.
 type GPU struct {
 	Name      string `json:"name"`
 	Driver    string `json:"driver"` // version of the driver
 	MemoryMiB int64  `json:"memory_mib"`
 }
 
-// nvidiaTimeout limits nvidia-smi, which hangs if the driver is in trouble.
+// nvidiaTimeout limits nvidia-smi, which may hang if the driver has a problem.
 const nvidiaTimeout = 2 * time.Second
 
-// captureGPUs asks nvidia-smi for the devices and how they are connected. It returns none if the program is
-// missing, fails or takes longer than the timeout.
+// captureGPUs asks nvidia-smi for the devices and their interconnect. captureGPUs returns none if nvidia-smi is
+// missing, fails or exceeds the timeout.
 func captureGPUs(timeout time.Duration) ([]GPU, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -38,13 +38,13 @@ func captureGPUs(timeout time.Duration) ([]GPU, string) {
 
 func nvidia(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "nvidia-smi", args...) // #nosec G204 -- constant arguments
-	// A child may keep the output open after nvidia-smi was killed.
+	// A child process may keep the output open after nvidia-smi was killed.
 	cmd.WaitDelay = 100 * time.Millisecond
 	out, err := cmd.Output()
 	return string(out), err
 }
 
-// parseGPUs reads lines such as "NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB" and skips others.
+// parseGPUs parses lines such as "NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB". parseGPUs skips other lines.
 func parseGPUs(list string) []GPU {
 	var gpus []GPU
 	for line := range strings.Lines(list) {
@@ -61,7 +61,7 @@ func parseGPUs(list string) []GPU {
 	return gpus
 }
 
-// escapes are the terminal sequences that underline the heading.
+// escapes matches the terminal sequences that underline the heading.
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 func plainText(s string) string {

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// withNvidiaSmi puts a shell script of that name alone on the path, or nothing without a script.
+// withNvidiaSmi sets PATH to a folder that contains only a script named nvidia-smi. If script is empty, the folder is
+// empty.
 func withNvidiaSmi(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +67,7 @@ func FuzzParseGPUs(f *testing.F) {
 	})
 }
 
-// Processes with the same BLAS are one entry, those without one none.
+// Processes with the same BLAS library share one entry. Processes without BLAS have no entry.
 func TestNoteBLAS(t *testing.T) {
 	var e Environment
 	for _, facts := range []map[string]string{

@@ -13,13 +13,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A compressed file is read as the plain one is, whatever its name says.
+// A compressed file is read like an uncompressed one, whatever its name is.
 func TestCompressedResult(t *testing.T) {
 	want := example()
 	plain, packed, renamed := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(),
 		"r.json.gz"), filepath.Join(t.TempDir(), "r")
 	if err := errors.Join(os.WriteFile(renamed, nil, 0o600), os.Symlink(renamed, packed)); err != nil {
-		t.Fatal(err) // the name that was given counts, not what it links to
+		t.Fatal(err) // the given name counts, not the target of a link
 	}
 	for _, path := range []string{plain, packed} {
 		if err := Write(path, want, still); err != nil {
@@ -50,7 +50,7 @@ func TestCompressedResult(t *testing.T) {
 	}
 }
 
-// Few and many measurements, which are compressed at another level, come back as they were.
+// Few and many measurements are compressed at different levels. Both files are read back unchanged.
 func TestLevels(t *testing.T) {
 	for n, level := range map[int64]int{100_000: gzip.BestCompression, 100_001: 3} {
 		want := example()

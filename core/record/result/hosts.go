@@ -9,26 +9,27 @@ import (
 	"github.com/psbench/psbench/internal/comm/limits"
 )
 
-// HostClock is the clock of a host other than the core's; its estimate moved the host's stamps to the core's clock.
+// HostClock is the clock of a host other than the core's host. The estimate of this clock was used to convert the
+// host's timestamps to the core's clock.
 type HostClock struct {
 	Host string `json:"host"`
 	clocks.Estimate
 }
 
-// HostLink is the best that the link between two hosts can do, measured with bare sockets after the pass.
+// HostLink is the speed of the link between two hosts, measured with plain sockets after the pass.
 type HostLink struct {
-	From string `json:"from"` // the host that measured
+	From string `json:"from"` // host that measured
 	To   string `json:"to"`
 	limits.Link
 }
 
-// Clock identifies the clock of stamps: stamps of one host have no error between them.
+// Clock identifies the clock of timestamps. Differences between timestamps of the same host have no clock error.
 type Clock struct {
 	Host    string
-	BoundNS int64 // how wrong its stamps may be on the core's clock
+	BoundNS int64 // possible error of its timestamps, relative to the core's clock
 }
 
-// ApartNS is the possible error, in ns, of the time between a stamp of one clock and a stamp of another; 0 on one
+// ApartNS returns the possible error, in ns, of the time between timestamps of two clocks. ApartNS returns 0 on one
 // host.
 func (c Clock) ApartNS(o Clock) int64 {
 	if c.Host == o.Host {
@@ -54,7 +55,7 @@ func (r *Result) ClockOf(rank int) Clock {
 	return c
 }
 
-// ApartNS is the possible error, in ns, of times between stamps of any of these ranks.
+// ApartNS returns the possible error, in ns, of times between timestamps of any two of these ranks.
 func (r *Result) ApartNS(ranks []int) int64 {
 	if len(r.Clocks) == 0 {
 		return 0
@@ -75,17 +76,18 @@ func (r *Result) ApartNS(ranks []int) int64 {
 	return all[len(all)-1] + all[len(all)-2]
 }
 
-// Links are the links that one transport carried.
+// Links lists the links that used one transport.
 type Links struct {
 	Transport string `json:"transport"`
-	// Pairs names the processes at the two ends of each link: a trainer and its server, or two members of a group.
+	// Pairs contains the names of the two processes of each link. The two processes are a trainer and its server, or
+	// two members of a group.
 	Pairs [][2]string `json:"pairs"`
 }
 
-// mostPairs limits the named links of a transport.
+// mostPairs limits how many links of a transport are named.
 const mostPairs = 8
 
-// Ends lists the links by their ends: "trainer0-server2, trainer1-server2, 3 more".
+// Ends lists the links by their processes, as in "trainer0-server2, trainer1-server2, 3 more".
 func (l Links) Ends() string {
 	var pairs []string
 	for _, p := range l.Pairs[:min(mostPairs, len(l.Pairs))] {

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// number is a float64 that JSON can hold whatever its value is. A loss that is not finite is a finding and must not
-// cost the run its result.
+// number is a float64 that JSON can represent, whatever its value is. A loss that is not finite is a finding, and must
+// not prevent the result from being written.
 type number float64
 
 func (n number) MarshalJSON() ([]byte, error) {
@@ -40,8 +40,8 @@ func convert[To, From ~float64](from []From) []To {
 	return to
 }
 
-// file is Result in JSON without losses, series and gauges, which are written and read separately because there may
-// be any number of them. Its fields shadow those of plain.
+// file is a Result in JSON without losses, series and gauges. These parts are written and read separately, because
+// there may be any number of them. The fields of file hide the fields of plain.
 type file struct {
 	plain
 	Losses           *struct{}    `json:"losses,omitempty"`
@@ -54,7 +54,7 @@ type file struct {
 
 type plain Result
 
-// summary is ParameterSummary in JSON.
+// summary is a ParameterSummary in JSON.
 type summary struct {
 	plainSummary
 	DeltaSum   number   `json:"delta_sum"`
@@ -65,8 +65,8 @@ type summary struct {
 
 type plainSummary ParameterSummary
 
-// file returns r in the format of docs/result.md: lists are never null, and a parameter value that is not finite is
-// null.
+// file returns r in the format of docs/result.md. In this format, lists are never null, and a parameter value that is
+// not finite is null.
 func (r *Result) file() file {
 	f := file{plain: plain(*r)}
 	f.Command = orEmpty(f.Command)
@@ -94,7 +94,7 @@ func (r *Result) file() file {
 	return f
 }
 
-// result is the reverse of Result.file.
+// result converts a file back to a Result.
 func (f *file) result() *Result {
 	r := Result(f.plain)
 	r.Evaluation = evaluationsFromFile(f.Evaluation)

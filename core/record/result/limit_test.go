@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A text of the most bytes is read, compressed or not, from a file or a pipe; one of a byte more
-// is refused.
+// A text with exactly the maximum size is read, whether compressed or not, from a file or a pipe. A text with one more
+// byte is refused.
 func TestTextIsBounded(t *testing.T) {
 	const most = 100_000
 	for _, length := range []int{1, 511, most - 1, most, most + 1, 50 * most} {
@@ -78,13 +78,13 @@ func pipeOf(t *testing.T, content []byte) *os.File {
 		t.Fatal(err)
 	}
 	go func() {
-		_, _ = w.Write(content) // its reader may stop
+		_, _ = w.Write(content) // fails if the reader stops
 		_ = w.Close()
 	}()
 	return r
 }
 
-// samplesOf are a file of schema 1 with a sample of each of so many metrics, and again.
+// samplesOf returns a file of schema 1 that contains two samples for each of many metrics.
 func samplesOf(names int) []byte {
 	text := bytes.NewBufferString(`{"schema":"psbench.result/1","processes":[{"kind":"server"}],"samples":[`)
 	for i := range 2 * names {
@@ -110,7 +110,7 @@ func TestManySeries(t *testing.T) {
 	}
 }
 
-// The time for each series is to be the same for few and for many.
+// The time per series should be the same for few and for many series.
 func BenchmarkManySeries(b *testing.B) {
 	for _, names := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(names), func(b *testing.B) {

@@ -18,7 +18,7 @@ type Counter struct {
 	Value int64 `json:"value"`
 }
 
-// Gauge holds the observations of a rank's parts in the order of recording.
+// Gauge holds the observations that the parts of a rank recorded, in order.
 type Gauge struct {
 	Rank int
 	metric.Head
@@ -26,7 +26,7 @@ type Gauge struct {
 	observations packed.List[packed.Observation]
 }
 
-// Histogram is the distribution of values that the parts of a rank saw.
+// Histogram is the distribution of values that the parts of a rank recorded.
 type Histogram struct {
 	Rank int `json:"rank"`
 	metric.Head
@@ -38,14 +38,14 @@ func (g *Gauge) Add(key sdk.Key, value float64) {
 	g.observations.Add(packed.Observation{A: key.A, B: key.B, Value: value})
 }
 
-// Append appends observations and shares their bytes.
+// Append appends observations without copying their bytes.
 func (g *Gauge) Append(c packed.Chunk[packed.Observation]) { g.observations.Append(c) }
 
 // Len returns the number of observations.
 func (g *Gauge) Len() int { return g.observations.Len() }
 
-// All yields the observations and decodes them on the way. They may be NaN or infinite; values that are not finite
-// become NaN in a file.
+// All decodes and yields the observations. Observations may be NaN or infinite. In a file, all values that are not
+// finite become NaN.
 func (g *Gauge) All() iter.Seq2[sdk.Key, float64] {
 	return func(yield func(sdk.Key, float64) bool) {
 		for o := range g.observations.All() {
@@ -56,7 +56,8 @@ func (g *Gauge) All() iter.Seq2[sdk.Key, float64] {
 	}
 }
 
-// Count adds the count of one process of a rank. The sum stops at 2^53, the limit of a file, with a warning.
+// Count adds the count of one process of a rank. If the sum exceeds 2^53, which is the limit of a file, Count keeps the
+// limit and adds a warning.
 func (r *Result) Count(rank int, h metric.Head, value int64) {
 	for i := range r.Counters {
 		if c := &r.Counters[i]; c.Rank == rank && c.Head == h {
@@ -70,7 +71,7 @@ func (r *Result) Count(rank int, h metric.Head, value int64) {
 	r.Counters = append(r.Counters, Counter{rank, h, value})
 }
 
-// warn adds a warning once.
+// warn adds a warning, unless it was added before.
 func (r *Result) warn(kind string, rank int, h metric.Head, text string) {
 	text = fmt.Sprintf("%s %s of rank %d: %s", kind, metric.Title(h), rank, text)
 	if !slices.Contains(r.Warnings, text) {
@@ -78,9 +79,9 @@ func (r *Result) warn(kind string, rank int, h metric.Head, text string) {
 	}
 }
 
-// GaugeOf returns the gauge of a rank; it adds an empty one if there is none.
+// GaugeOf returns the gauge of a rank. If the gauge does not exist, GaugeOf adds an empty gauge.
 func (r *Result) GaugeOf(rank int, h metric.Head) *Gauge {
-	for _, g := range slices.Backward(r.Gauges) { // callers mostly add to the last one
+	for _, g := range slices.Backward(r.Gauges) { // most calls are for the last one
 		if g.Rank == rank && g.Head == h {
 			return g
 		}
@@ -90,8 +91,8 @@ func (r *Result) GaugeOf(rank int, h metric.Head) *Gauge {
 	return g
 }
 
-// Distribute adds the histogram of one process of a rank. A histogram with other bounds is kept separately. Values
-// that would take the sum of all counts above 2^53 are left out, with a warning.
+// Distribute adds the histogram of one process of a rank. Histograms with different bounds are kept separately. If the
+// total count would exceed 2^53, Distribute omits the new histogram and adds a warning.
 func (r *Result) Distribute(rank int, h metric.Head, of metric.Histogram) {
 	for i := range r.Histograms {
 		if d := &r.Histograms[i]; d.Rank == rank && d.Head == h && slices.Equal(d.Bounds, of.Bounds) {
@@ -106,7 +107,7 @@ func (r *Result) Distribute(rank int, h metric.Head, of metric.Histogram) {
 	r.Histograms = append(r.Histograms, Histogram{rank, h, of.Clone()})
 }
 
-// checkNumbers returns an error if the counters, gauges or histograms of a file are invalid.
+// checkNumbers returns an error if counters, gauges or histograms of a file are not valid.
 func checkNumbers(r *Result, ranks map[int]bool) error {
 	type identity struct {
 		kind string

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// observed are the observations of gauges, by their names.
+// observed returns the observations of all gauges, by name.
 func observed(r *Result) map[string][]any {
 	out := map[string][]any{}
 	for _, g := range r.Gauges {
@@ -27,8 +27,7 @@ func observed(r *Result) map[string][]any {
 	return out
 }
 
-// Whatever numbers were recorded come out of a file as they went in; what of them is not finite
-// becomes NaN.
+// All recorded numbers are read back from a file unchanged. Only values that are not finite become NaN.
 func TestNumbersRoundTrip(t *testing.T) {
 	small := rapid.Int64Range(-1<<60, 1<<60)
 	unit := rapid.SampledFrom([]string{"1", "B", "steps", "%"})
@@ -70,7 +69,7 @@ func TestNumbersRoundTrip(t *testing.T) {
 	})
 }
 
-// What is not finite is null in the file.
+// In a file, values that are not finite are null.
 func TestGaugesThatAreNotFinite(t *testing.T) {
 	r := example()
 	for i, x := range []float64{math.NaN(), 1.5, math.Inf(1), math.Inf(-1), -0.25} {
@@ -95,7 +94,7 @@ func TestGaugesThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// A run without such numbers has a file that psbench of before could read.
+// A run without such numbers has a file that older versions of psbench can read.
 func TestFilesWithoutNumbers(t *testing.T) {
 	r := example()
 	r.Counters, r.Gauges, r.Histograms = nil, nil, nil
@@ -112,7 +111,7 @@ func TestFilesWithoutNumbers(t *testing.T) {
 	}
 }
 
-// What several processes of a rank recorded alike is one.
+// If several processes of a rank record the same counter, gauge or histogram, their values are combined.
 func TestProcessesOfARankAddUp(t *testing.T) {
 	r := &Result{}
 	h := metric.Head{Type: "a", Name: "b", Unit: "B"}
@@ -142,7 +141,7 @@ func TestProcessesOfARankAddUp(t *testing.T) {
 	}
 }
 
-// However much the processes of a rank count, a file of it can be read.
+// However large the counts of a rank's processes are, the file can be read.
 func TestProcessesThatCountTooMuch(t *testing.T) {
 	r := example()
 	counter, histogram := r.Counters[0].Head, r.Histograms[0].Head
@@ -218,7 +217,7 @@ func TestNumbersThatAreRefused(t *testing.T) {
 	}
 }
 
-// Data records too, at rank -1.
+// The data process, which has rank -1, can record numbers too.
 func TestDataRecords(t *testing.T) {
 	r := example()
 	r.Processes = append(r.Processes, Process{Name: "data", Rank: -1, Kind: "data"})

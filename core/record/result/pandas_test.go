@@ -12,12 +12,12 @@ import (
 	"github.com/psbench/psbench/internal/documented"
 )
 
-// The example of docs/result.md reads what is in the file, compressed or not: the sum of each
-// column and the median of each series are right.
+// The example in docs/result.md reads a file correctly, whether compressed or not. The sum of each column and the
+// median of each series are right.
 func TestDocumentedFile(t *testing.T) {
 	r := readGolden1(t)
 	var sums [4]int64
-	medians := map[string]string{} // by type, name and rank
+	medians := map[string]string{} // keyed by type, name and rank
 	for _, s := range r.Series {
 		var durations []int64
 		for m := range s.All() {
@@ -54,7 +54,7 @@ func TestDocumentedFile(t *testing.T) {
 	}
 }
 
-// printedMedians parses a table with a column for each rank.
+// printedMedians parses a table that has a column for each rank.
 func printedMedians(t *testing.T, table string) map[string]string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()

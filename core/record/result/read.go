@@ -17,8 +17,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// parse reads one result of this schema or the one before from data, which must hold nothing else. Errors name the
-// line and column if known.
+// parse parses one result of this schema or the previous one. data must contain nothing else. Errors give the line and
+// column if known.
 func parse(data []byte) (*Result, error) {
 	var head struct {
 		Schema any `json:"schema"`
@@ -80,8 +80,8 @@ func parseSeries(data []byte) (*Result, error) {
 	var f struct {
 		file
 		Losses [][]number `json:"losses"`
-		Series []struct{} `json:"series"` // head has none
-		Gauges []struct{} `json:"gauges"` // likewise
+		Series []struct{} `json:"series"` // removed from head
+		Gauges []struct{} `json:"gauges"` // removed from head
 	}
 	if err := jsonfile.Decode("", head, &f); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func parseSeries(data []byte) (*Result, error) {
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
 		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
 	}
-	for _, s := range all.list { // in a file, starts count from the start of the run
+	for _, s := range all.list { // in a file, start times count from the start of the run
 		series := NewSeries(s.Rank, s.Type, s.Name)
 		for _, c := range s.measurements.Chunks() {
 			series.Append(packed.Shifted(c, r.StartedNS))
@@ -101,12 +101,13 @@ func parseSeries(data []byte) (*Result, error) {
 	return r, checkConnected(r)
 }
 
-// split removes the list of key from the well-formed object data and passes its elements to each, one by one,
-// because their text may be very long. An error of each comes with its offset in the element. head is data without
-// the elements but with the same lines, so errors in it, such as a second list of key, keep their places.
+// split removes a list from the JSON object data and calls each for every element of the list. split passes the
+// elements one by one, because the text of an element may be very long. An error of each comes with its offset in the
+// element. head is data without the elements. head has the same lines as data, so errors found in head, such as a
+// second list with this key, have correct positions.
 func split(data []byte, key string, each func(i int, element []byte) (at int64, err error)) (head []byte, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
-	_, err = d.Token() // {
+	_, err = d.Token() // opening brace
 	for head = data; err == nil && d.More(); {
 		var name, start json.Token
 		if name, err = d.Token(); err != nil {
@@ -131,14 +132,14 @@ func split(data []byte, key string, each func(i int, element []byte) (at int64, 
 				return nil, fmt.Errorf("%s: %w", jsonfile.Place(data, element+at), err)
 			}
 		}
-		_, err = d.Token() // ]
+		_, err = d.Token() // closing bracket
 		end := d.InputOffset() - 1
 		head = slices.Concat(data[:begin], blank(data[begin:end]), data[end:])
 	}
 	return head, err
 }
 
-// extent is the number of bytes of a value.
+// extent is the length of a JSON value in bytes.
 type extent int64
 
 // UnmarshalJSON stores the length of value.
@@ -147,7 +148,7 @@ func (e *extent) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// blank returns blanks with as many lines as text, and as many characters in the last line.
+// blank returns spaces with as many lines as text, and as many characters in the last line.
 func blank(text []byte) []byte {
 	last := text[1+bytes.LastIndexByte(text, '\n'):]
 	return append(bytes.Repeat([]byte{'\n'}, bytes.Count(text, []byte{'\n'})),
@@ -161,7 +162,7 @@ func lossesFromFile(trainers [][]number) (out [][]float64) {
 	return out
 }
 
-// checkRanks returns an error if a recorded rank is missing from the processes, whose tables would then miss it.
+// checkRanks returns an error if a recorded rank is not in the list of processes. The tables would omit such a rank.
 func checkRanks(r *Result) error {
 	known := map[int]bool{}
 	for _, p := range r.Processes {
@@ -177,7 +178,7 @@ func checkRanks(r *Result) error {
 
 var errUnknownRank = errors.New("no trainer, server or data of \"processes\" has that rank")
 
-// checkConnected returns an error if a run that did not end early lacks trainers that wait for each other.
+// checkConnected returns an error if a complete run does not list the trainers that wait for each other.
 func checkConnected(r *Result) error {
 	trainers := map[int]bool{}
 	for _, p := range r.Processes {
@@ -194,7 +195,7 @@ func checkConnected(r *Result) error {
 	return nil
 }
 
-// title names the series, which is number i of the list.
+// title returns a description of the series, whose index in the list is i.
 func (s *Series) title(i int) string {
 	return fmt.Sprintf("series %d (rank %d, %s, %s)", i, s.Rank, quote.Word(s.Type), quote.Word(s.Name))
 }
@@ -202,7 +203,7 @@ func (s *Series) title(i int) string {
 func locate(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &syntax): // its offset counts the wrong byte
+	case errors.As(err, &syntax): // its offset is one byte too large
 		return fmt.Errorf("%s: %w", jsonfile.Place(data, syntax.Offset-1), err)
 	case errors.As(err, new(*json.UnmarshalTypeError)):
 		return errors.New("it must hold an object: {...}")
@@ -210,7 +211,7 @@ func locate(data []byte, err error) error {
 	return err
 }
 
-// schema1 is the format before this one; every measurement was an object. psbench will always read its results.
+// schema1 is the previous format, in which every measurement was an object. psbench will always read its results.
 const schema1 = "psbench.result/1"
 
 func parseSamples(data []byte) (*Result, error) {
@@ -229,23 +230,23 @@ func parseSamples(data []byte) (*Result, error) {
 	var f struct {
 		file
 		Losses  [][]number `json:"losses"`
-		Samples []struct{} `json:"samples"` // head has none
+		Samples []struct{} `json:"samples"` // removed from head
 	}
 	if err := jsonfile.Decode("", head, &f); err != nil {
 		return nil, err
 	}
 	r := f.result()
-	r.Schema = Schema // the schema after conversion
+	r.Schema = Schema // schema after conversion
 	r.Losses, r.Series = lossesFromFile(f.Losses), all.list
 	return r, nil
 }
 
-// sample is a measurement of schema 1.
+// sample is a measurement in schema 1.
 type sample struct {
 	Rank       int    `json:"rank"`
 	Type       string `json:"type"`
 	Name       string `json:"name"`
-	Key        string `json:"key"` // A,B
+	Key        string `json:"key"` // in the form A,B
 	StartNS    int64  `json:"start_ns"`
 	DurationNS int64  `json:"duration_ns"`
 }

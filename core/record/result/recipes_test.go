@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// recipe is the last program in a language that docs/result.md has, which is for numbers that
-// are no durations, and a file with such numbers.
+// recipe returns the last program in this language from docs/result.md, and the path of a file for it. The program
+// reads numbers that are not durations, and the file contains such numbers.
 func recipe(t *testing.T, language string) (program, path string) {
 	t.Helper()
 	doc, err := os.ReadFile("../../../" + docFile)

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/core/record/folder/npy"
 )
 
-// Columns with the data for throughput and evaluation, in rows of fixed width, and the sums of losses.
+// These columns hold the data for throughput and evaluation, in rows of fixed width, and the sums of losses.
 const (
 	workColumn, workWidth   = "work", 6
 	foundColumn, foundWidth = "evaluation.found", 5
@@ -16,7 +16,7 @@ const (
 	scoreColumn, scoreWidth = "evaluation.scores", 4
 )
 
-// row returns the row of a column.
+// row returns the row of the column work for w.
 func (w Work) row() [workWidth]int64 {
 	pass := int64(1)
 	if w.WarmUp {
@@ -80,7 +80,7 @@ func (r *Result) recordedColumns() (columns []npy.Column) {
 	return columns
 }
 
-// fillRecorded is the reverse of recordedColumns. Folders of an older psbench have no such columns.
+// fillRecorded reads the columns that recordedColumns wrote. Folders of older versions do not have these columns.
 func (h *Head) fillRecorded(c *npy.Columns) error {
 	r := h.Result
 	rows := func(name string, width int, each func(next func() int64)) error {
@@ -126,7 +126,7 @@ func (h *Head) fillRecorded(c *npy.Columns) error {
 	return c.Err()
 }
 
-// checkRecorded returns an error if a value is impossible for a trainer.
+// checkRecorded returns an error if a trainer cannot have recorded these values.
 func (r *Result) checkRecorded() error {
 	const most = 1 << 61
 	within := func(least int64, numbers ...int64) bool {

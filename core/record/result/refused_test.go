@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a file of this schema must not hold is refused with its place and the series.
+// If a file of this schema contains invalid data, the error gives the position and the series.
 func TestRefusedSeries(t *testing.T) {
 	const (
 		before = "{\"schema\":\"psbench.result/2\",\"complete\":true,\n\"processes\":[{\"rank\":4,\"kind\":\"trainer\"},{\"rank\":5,\"kind\":\"server\"}]"

@@ -24,7 +24,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// example has a value in every field.
+// example returns a result with a value in every field.
 func example() *Result {
 	return &Result{
 		Schema:    Schema,
@@ -96,7 +96,7 @@ func exampleGauge() *Gauge {
 	return g
 }
 
-// Equal says whether two gauges have the same observations of the same metric and rank.
+// Equal reports whether two gauges have the same rank, metric and observations.
 func (g *Gauge) Equal(o *Gauge) bool {
 	return g.Rank == o.Rank && g.Head == o.Head &&
 		slices.Equal(slices.Collect(g.observations.All()), slices.Collect(o.observations.All()))

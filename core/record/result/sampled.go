@@ -12,11 +12,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// FolderSchema names the format of result.json in a run folder, whose samples are in columns beside it. Each column
-// holds all series one after the other, then likewise the gauges and the trainers' losses.
+// FolderSchema is the name of the format of result.json in a run folder. In this format, the samples are in columns in
+// other files. A column contains the numbers of all series, one series after another. Gauges and the trainers' losses
+// have such columns too.
 const FolderSchema = "psbench.result/3"
 
-// Head is a result whose samples are in columns. In place of losses, series and gauges it has their ranges in the
+// Head is a result whose samples are in columns. Instead of losses, series and gauges, it contains their ranges in the
 // columns.
 type Head struct {
 	Result *Result // its series and gauges are empty
@@ -25,9 +26,9 @@ type Head struct {
 	losses, series, gauges []Range
 }
 
-// Range is the part of a column with numbers that belong together.
+// Range is the part of a column that belongs to one series, gauge or trainer.
 type Range struct {
-	First int `json:"first"` // counts from 0
+	First int `json:"first"` // index, counted from 0
 	Count int `json:"count"`
 }
 
@@ -51,7 +52,7 @@ type sampledGauge struct {
 	Range
 }
 
-// Columns returns the samples of r.
+// Columns returns the columns for the samples of r.
 func (r *Result) Columns() []npy.Column {
 	losses, series, gauges := 0, 0, 0
 	for _, l := range r.Losses {
@@ -121,10 +122,10 @@ func values(all iter.Seq[packed.Observation]) iter.Seq[float64] {
 	}
 }
 
-// State reports whether the run came to its end, and if not, why.
+// State reports whether the run is complete, and if not, why.
 func (r *Result) State() (complete bool, reason string) { return r.Complete, r.Error }
 
-// EncodeHead returns r as JSON, with these files in place of its samples.
+// EncodeHead returns r as JSON. The JSON lists the given files instead of the samples.
 func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	f := sampledFile{file: r.file(), Losses: []Range{}, Series: []sampledSeries{}, Samples: files}
 	f.Schema = FolderSchema
@@ -147,7 +148,7 @@ func (r *Result) EncodeHead(files []npy.File) ([]byte, error) {
 	return npy.Sealed(&f, &f.Seal)
 }
 
-// ParseHead reads the output of EncodeHead.
+// ParseHead parses the JSON that EncodeHead returns.
 func ParseHead(data []byte) (*Head, error) {
 	var f sampledFile
 	if err := jsonfile.Decode("", data, &f); err != nil {
@@ -161,7 +162,7 @@ func ParseHead(data []byte) (*Head, error) {
 	if err := f.Check(data); err != nil {
 		return nil, err
 	}
-	r.Schema = Schema // the schema of a complete result
+	r.Schema = Schema // schema of a result with samples
 	if m := (packed.Measurement{StartNS: r.StartedNS}); !m.Plausible() {
 		return nil, fmt.Errorf("started_ns is %d, which is beyond 2^61", r.StartedNS)
 	}
@@ -193,7 +194,7 @@ func ParseHead(data []byte) (*Head, error) {
 	return h, checkRanks(r)
 }
 
-// CheckSpans returns an error unless the ranges of a column follow each other without gaps.
+// CheckSpans returns an error if the ranges of a column do not follow each other without gaps.
 func CheckSpans(name string, spans []Range) error {
 	next := 0
 	for i, s := range spans {
@@ -206,7 +207,7 @@ func CheckSpans(name string, spans []Range) error {
 	return nil
 }
 
-// end is where the last range ends.
+// end returns the end of the last range.
 func end(spans []Range) int {
 	if len(spans) == 0 {
 		return 0
@@ -218,14 +219,14 @@ func end(spans []Range) int {
 // Files returns the columns that hold the samples.
 func (h *Head) Files() []npy.File { return h.files }
 
-// Interrupted notes why the run is not complete, if the result does not say so.
+// Interrupted records why the run is not complete, unless the result already says so.
 func (h *Head) Interrupted(reason string) {
 	if h.Result.Complete {
 		h.Result.Complete, h.Result.Error = false, reason
 	}
 }
 
-// Fill gives the result its samples and recomputes the values derived from them.
+// Fill reads the samples into the result and recomputes the values that are derived from them.
 func (h *Head) Fill(c *npy.Columns) error {
 	if err := h.fillSeries(c); err != nil {
 		return err

@@ -20,8 +20,8 @@ const (
 	folderSchemaFile = "schemas/folder.schema.json"
 )
 
-// generateSchema makes the JSON schema of the types, with their comments as
-// descriptions. The working directory is the top of the repository.
+// generateSchema generates the JSON schema of the types. The comments of the types become descriptions. The working
+// directory must be the top of the repository.
 func generateSchema(t *testing.T) []byte {
 	t.Helper()
 	r := golden.Commented(t, "./core/record/result", "./core/host/noise", "./core/host/machine", "./comm",
@@ -39,7 +39,7 @@ func generateSchema(t *testing.T) []byte {
 		return p
 	}
 	property("Result", "schema").Const = Schema
-	// Type number stands for these on the way to JSON.
+	// The type number becomes one of these in JSON.
 	finite := func() *jsonschema.Schema {
 		return &jsonschema.Schema{
 			OneOf:       []*jsonschema.Schema{{Type: "number"}, {Type: "null"}},
@@ -61,7 +61,7 @@ func generateSchema(t *testing.T) []byte {
 	return golden.SchemaText(t, s)
 }
 
-// generateFolderSchema makes the JSON schema of result.json in a run folder.
+// generateFolderSchema generates the JSON schema of result.json in a run folder.
 func generateFolderSchema(t *testing.T) []byte {
 	t.Helper()
 	var s struct {

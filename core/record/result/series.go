@@ -8,17 +8,17 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Series holds the measurements of one metric of a rank in the order of recording. Starts are in ns of the core's
-// CLOCK_MONOTONIC, whatever clock the process has.
+// Series holds the measurements of one metric of a rank in the order of recording. Start times are in ns on the core's
+// CLOCK_MONOTONIC, even if the process used another clock.
 type Series struct {
 	Rank int
-	Type string // e.g. "forward_metric"
-	Name string // e.g. "forward_pass"
+	Type string // such as forward_metric
+	Name string // such as forward_pass
 
 	measurements packed.List[packed.Measurement]
 }
 
-// NewSeries returns a series of these measurements.
+// NewSeries returns a series with these measurements.
 func NewSeries(rank int, typ, name string, measurements ...sdk.Measurement) *Series {
 	s := &Series{Rank: rank, Type: typ, Name: name}
 	for _, m := range measurements {
@@ -32,13 +32,13 @@ func (s *Series) Add(m sdk.Measurement) {
 	s.measurements.Add(packed.Measurement{A: m.Key.A, B: m.Key.B, StartNS: m.StartNS, DurationNS: m.DurationNS})
 }
 
-// Append appends measurements and shares their bytes.
+// Append appends measurements without copying their bytes.
 func (s *Series) Append(c packed.Chunk[packed.Measurement]) { s.measurements.Append(c) }
 
 // Len returns the number of measurements.
 func (s *Series) Len() int { return s.measurements.Len() }
 
-// All yields the measurements and decodes them on the way.
+// All decodes and yields the measurements.
 func (s *Series) All() iter.Seq[sdk.Measurement] {
 	return func(yield func(sdk.Measurement) bool) {
 		for m := range s.measurements.All() {
@@ -55,9 +55,9 @@ func (s *Series) Equal(o *Series) bool {
 		slices.Equal(slices.Collect(s.All()), slices.Collect(o.All()))
 }
 
-// SeriesOf returns the series of a metric of a rank; it adds an empty one if there is none.
+// SeriesOf returns the series of a rank's metric. If the series does not exist, SeriesOf adds an empty series.
 func (r *Result) SeriesOf(rank int, typ, name string) *Series {
-	for _, s := range slices.Backward(r.Series) { // callers mostly add to the last one
+	for _, s := range slices.Backward(r.Series) { // most calls are for the last one
 		if s.Rank == rank && s.Type == typ && s.Name == name {
 			return s
 		}
@@ -73,7 +73,7 @@ type seriesSet struct {
 	byHead map[seriesHead]*Series
 }
 
-// of returns the series with a head; it adds an empty one if there is none.
+// of returns the series with a head. If the series does not exist, of adds an empty series.
 func (a *seriesSet) of(h seriesHead) *Series {
 	s := a.byHead[h]
 	if s == nil {
@@ -83,7 +83,7 @@ func (a *seriesSet) of(h seriesHead) *Series {
 	return s
 }
 
-// add adds a series and reports whether its head is new.
+// add adds a series, and reports whether its head is new.
 func (a *seriesSet) add(s *Series) bool {
 	h := seriesHead{s.Rank, s.Type, s.Name}
 	if a.byHead[h] != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// golden1 is a result of schema 1, from a run of 400 short iterations of 2 trainers. It is never rewritten: psbench
-// must always read such files.
+// golden1 is a result of schema 1, from a run of 400 short iterations on 2 trainers. golden1 is never rewritten,
+// because psbench must always read such files.
 const golden1 = "testdata/schema1.json.gz"
 
 func readGolden1(t *testing.T) *Result {
@@ -34,7 +34,7 @@ func readGolden1(t *testing.T) *Result {
 	return r
 }
 
-// Reading a file of schema 1 gives its content, checked here without psbench's code.
+// A file of schema 1 is read correctly. This test checks the contents without psbench's own code.
 func TestSchema1IsRead(t *testing.T) {
 	f, err := os.Open(golden1)
 	if err != nil {
@@ -81,8 +81,8 @@ func TestSchema1IsRead(t *testing.T) {
 	}
 }
 
-// A result of schema 1 that is written again keeps everything. The file takes less than 12
-// bytes a measurement when it is compressed, and the core less than 8.
+// If a result of schema 1 is written again, no data is lost. The compressed file takes less than 12 bytes per
+// measurement, and the core takes less than 8 bytes of memory.
 func TestSchema1BecomesASmallFile(t *testing.T) {
 	r := readGolden1(t)
 	path := filepath.Join(t.TempDir(), "r.json.gz")
@@ -115,11 +115,10 @@ func TestSchema1BecomesASmallFile(t *testing.T) {
 	}
 }
 
-// What the core keeps of pieces that come from processes is less than 8 bytes a
-// measurement, with all that belongs to them.
+// The core stores measurements from processes in less than 8 bytes each, including all overhead.
 func TestMemoryOfTheCore(t *testing.T) {
 	golden := readGolden1(t)
-	var pieces [][]byte // as they are received
+	var pieces [][]byte // pieces in the form in which they are received
 	count := 0
 	for range 230 {
 		for _, s := range golden.Series {
@@ -146,7 +145,7 @@ func TestMemoryOfTheCore(t *testing.T) {
 	runtime.KeepAlive(&r)
 }
 
-// heap is how many bytes are in use.
+// heap returns the number of bytes in use on the heap.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -154,7 +153,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Whatever was measured comes out of a file as it went in.
+// All measurements are read back from a file unchanged.
 func TestSeriesRoundTrip(t *testing.T) {
 	small := rapid.Int64Range(-1<<60, 1<<60)
 	measurement := rapid.Custom(func(t *rapid.T) sdk.Measurement {
@@ -183,8 +182,8 @@ func TestSeriesRoundTrip(t *testing.T) {
 	})
 }
 
-// The text of a large result is never in memory: writing allocates the same for few and for
-// many measurements.
+// The text of a large result is never in memory as a whole. Writing allocates the same amount for few and for many
+// measurements.
 func TestWritingIsStreamed(t *testing.T) {
 	allocated := func(n int64) uint64 {
 		r := example()

@@ -13,13 +13,14 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// value is the value of a key and its offset.
+// value is the JSON value of a key, with its offset.
 type value struct {
 	text json.RawMessage
 	at   int64
 }
 
-// valuesOf returns the values of an object for these keys. Each key must be spelt exactly and given once.
+// valuesOf returns the values of an object for these keys. valuesOf returns an error if a key has another spelling or
+// is given twice.
 func valuesOf(text []byte, keys []string) (values map[string]value, at int64, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
@@ -36,7 +37,7 @@ func valuesOf(text []byte, keys []string) (values map[string]value, at int64, er
 			return nil, 0, err
 		}
 		v.at = d.InputOffset() - int64(len(v.text))
-		key, _ := token.(string) // object keys are strings
+		key, _ := token.(string) // object keys are always strings
 		if !slices.Contains(keys, key) {
 			return nil, v.at, fmt.Errorf("unknown key %s; %s", quote.String(key),
 				spelling.Choices(key, keys, "keys", ""))
@@ -49,13 +50,13 @@ func valuesOf(text []byte, keys []string) (values map[string]value, at int64, er
 	return values, 0, nil
 }
 
-// headField is a value other than a list: what it must be, and where it goes.
+// headField describes a value that is not a list: its key, what it must be, and where to store it.
 type headField struct {
 	key, must string
 	to        any
 }
 
-// headOf reads the values beside the lists. An error comes with its offset.
+// headOf stores the values that are not lists. If headOf returns an error, at is the error's offset.
 func headOf(values map[string]value, fields ...headField) (at int64, err error) {
 	for _, field := range fields {
 		v, ok := values[field.key]
@@ -66,8 +67,8 @@ func headOf(values map[string]value, fields ...headField) (at int64, err error) 
 	return 0, nil
 }
 
-// column returns the list of a key, or none if the key is absent. An error of the elements' parse continues a
-// sentence about the list; column's own error comes with its offset.
+// column returns the list of a key, or none if the key is absent. The text of an error from the elements' parser
+// continues a sentence about the list. If column returns an error, at is its offset.
 func column[T any](values map[string]value, key string, of elements[T]) (column []T, at int64, err error) {
 	v := values[key]
 	column, off, err := of.list(v.text)
@@ -79,7 +80,7 @@ func column[T any](values map[string]value, key string, of elements[T]) (column 
 
 // elements describes the elements of a list.
 type elements[T any] struct {
-	what  string // as "whole numbers"
+	what  string // such as "whole numbers"
 	parse func(text []byte) (T, error)
 }
 
@@ -105,8 +106,8 @@ var (
 	}}
 )
 
-// list reads a well-formed list, or nothing. An error continues a sentence about the list and comes with its
-// offset. It is far faster than encoding/json.
+// list parses a well-formed list or an empty text. The text of an error continues a sentence about the list, and at is
+// its offset. list is far faster than encoding/json.
 func (e elements[T]) list(text []byte) (out []T, at int, err error) {
 	if len(text) == 0 {
 		return nil, 0, nil
@@ -131,7 +132,7 @@ func (e elements[T]) list(text []byte) (out []T, at int, err error) {
 	return out, 0, nil
 }
 
-// add adds y to x and reports whether the sum fits.
+// add adds y to x, and reports whether the sum does not overflow.
 func add(x *int64, y int64) bool {
 	sum := *x + y
 	fits := (sum > *x) == (y > 0)

@@ -6,12 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// stampedCommit is set by the Makefile's -ldflags, because the Go tool stamps nothing with -buildvcs=false or if
+// stampedCommit is set by the Makefile with -ldflags. The Go tool does not record the commit with -buildvcs=false or if
 // another user owns the clone.
 var stampedCommit string
 
-// Version is the version of this psbench as the Go tool stamped it, e.g. "v0.2.0", or "devel" for a build without
-// version control.
+// Version is the version of this psbench that the Go tool recorded, such as "v0.2.0". Version is "devel" for a build
+// without version control.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
@@ -20,12 +20,13 @@ func Version() string {
 	return info.Main.Version
 }
 
-// Build describes this psbench: version, commit, Go version and platform.
+// Build describes this psbench by version, commit, Go version and platform.
 func Build() string {
 	return fmt.Sprintf("%s, commit %s, %s, %s/%s", Version(), Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// Commit is the commit that this psbench was built from, with "-dirty" if the tree had changes, or "unknown".
+// Commit is the commit from which this psbench was built, or "unknown". The commit ends with "-dirty" if the tree had
+// changes.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -34,7 +35,7 @@ func Commit() string {
 	return commitOf(stampedCommit, info.Settings)
 }
 
-// shortCommit is how many digits of a revision are shown.
+// shortCommit is how many digits of a commit are shown.
 const shortCommit = 12
 
 func commitOf(stamped string, settings []debug.BuildSetting) string {

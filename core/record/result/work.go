@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// Work is what a trainer did in a pass, or in the part of it that was done.
+// Work is what a trainer did in a pass. If the pass was not finished, Work describes the part that was done.
 type Work struct {
-	WarmUp      bool // otherwise the measured pass
+	WarmUp      bool // the pass is the warm-up, not the measured pass
 	Rank        int
-	Samples     int64 // of the iterations that ended
-	StartNS     int64 // of the first iteration, on the clock of the series
-	EndNS       int64 // of the pass, or of the last iteration that ended in it
-	EvaluatedNS int64 // spent on held-out samples in between
+	Samples     int64 // samples of the finished iterations
+	StartNS     int64 // start of the first iteration, on the clock of the series
+	EndNS       int64 // end of the pass, or of its last finished iteration
+	EvaluatedNS int64 // time spent on held-out samples in between
 }
 
-// ThroughputOf returns the throughput of a pass, or of the part that was done: the samples of the iterations that
-// ended, over the time from the first start to the last end. Trainers evaluate at the same time, so only the
-// longest of their evaluations is subtracted.
+// ThroughputOf returns the throughput of a pass, or of the part that was done. The throughput is the number of samples
+// in finished iterations, divided by the time from the first start to the last end. Trainers evaluate at the same time,
+// so only the longest of their evaluations is subtracted.
 func ThroughputOf(works []Work) Throughput {
 	var samples, endNS, evaluatedNS int64
 	for _, w := range works {
@@ -30,7 +30,7 @@ func ThroughputOf(works []Work) Throughput {
 	return NewThroughput(samples, float64(endNS-firstStart(works)-evaluatedNS)/1e9)
 }
 
-// firstStart is the earliest start, or 0 if no trainer started.
+// firstStart returns the earliest start, or 0 if no trainer started.
 func firstStart(works []Work) int64 {
 	if len(works) == 0 {
 		return 0
@@ -38,7 +38,7 @@ func firstStart(works []Work) int64 {
 	return slices.MinFunc(works, func(a, b Work) int { return cmp.Compare(a.StartNS, b.StartNS) }).StartNS
 }
 
-// trainersOf returns the ranks of the works.
+// trainersOf returns the ranks of the trainers in works.
 func trainersOf(works []Work) (ranks []int) {
 	for _, w := range works {
 		ranks = append(ranks, w.Rank)
@@ -46,13 +46,13 @@ func trainersOf(works []Work) (ranks []int) {
 	return ranks
 }
 
-// workOf returns the works of the result's pass.
+// workOf returns the works that belong to the result's pass.
 func (r *Result) workOf() []Work {
 	return slices.DeleteFunc(slices.Clone(r.Works), func(w Work) bool { return w.WarmUp != (r.Pass == WarmUp) })
 }
 
-// Compute derives throughput, start, evaluation, noise and the share of checks from the recorded data. Without
-// recorded data, as from an older psbench, a value stays as it is.
+// Compute derives throughput, start, evaluation, noise and the share of checks from the recorded data. If the data for
+// a value is missing, as in results of older versions, the value is not changed.
 func (r *Result) Compute() {
 	if len(r.Works) > 0 {
 		r.Throughput = ThroughputOf(r.workOf())

@@ -2,7 +2,7 @@ package result
 
 import "testing"
 
-// Training lasts from the first start to the last end, without the longest evaluation.
+// Training lasts from the first start to the last end, minus the longest evaluation.
 func TestThroughput(t *testing.T) {
 	for name, c := range map[string]struct {
 		works []Work

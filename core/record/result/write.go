@@ -20,8 +20,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// write writes r in the format of docs/result.md. Losses, series and gauges come last and number by number, because
-// their text can be larger than the data and must not be in memory as a whole.
+// write writes r in the format of docs/result.md. write writes losses, series and gauges last and number by number. The
+// text of these numbers can be larger than the data, so it must not be in memory as a whole.
 func (r *Result) write(to io.Writer) error {
 	var head bytes.Buffer
 	e := json.NewEncoder(&head)
@@ -30,7 +30,7 @@ func (r *Result) write(to io.Writer) error {
 		return err
 	}
 	w := writer{bufio.NewWriterSize(to, pieceBytes)}
-	_, _ = w.Write(bytes.TrimSuffix(head.Bytes(), []byte("}\n"))) // Flush returns an error
+	_, _ = w.Write(bytes.TrimSuffix(head.Bytes(), []byte("}\n"))) // Flush returns the error
 	w.text(`,"losses":[`)
 	for i, losses := range r.Losses {
 		w.separate(i)
@@ -60,12 +60,12 @@ func (r *Result) write(to io.Writer) error {
 	return w.Flush()
 }
 
-// writer writes JSON. Flush returns the errors of its methods.
+// writer writes JSON. The methods of writer report errors only through Flush.
 type writer struct{ *bufio.Writer }
 
 func (w writer) text(s string) { _, _ = w.WriteString(s) }
 
-// separate writes what goes before element i of a list.
+// separate writes the separator before element i of a list.
 func (w writer) separate(i int) {
 	if i > 0 {
 		_ = w.WriteByte(',')
@@ -81,7 +81,7 @@ func (w writer) losses(losses []float64) {
 	w.text("]")
 }
 
-// number writes x, or null if it is not finite.
+// number writes x, or null if x is not finite.
 func (w writer) number(x float64) {
 	if !numeral.Finite(x) {
 		w.text("null")
@@ -90,7 +90,7 @@ func (w writer) number(x float64) {
 	}
 }
 
-// series writes the columns of a series on a line of its own.
+// series writes the columns of a series on one line.
 func (w writer) series(s *Series, startedNS int64) error {
 	if err := w.head(seriesHead{s.Rank, s.Type, s.Name}); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (w writer) series(s *Series, startedNS int64) error {
 	return nil
 }
 
-// gauge writes the columns of a gauge on a line of its own.
+// gauge writes the columns of a gauge on one line.
 func (w writer) gauge(g *Gauge) error {
 	if err := w.head(gaugeHead{g.Rank, g.Head}); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (w writer) gauge(g *Gauge) error {
 	return nil
 }
 
-// head writes an object that columns follow.
+// head writes an object without its closing brace, so that columns can follow.
 func (w writer) head(head any) error {
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -143,7 +143,7 @@ func (w writer) column(name string, values iter.Seq[int64]) {
 	w.text("]")
 }
 
-// each yields a number of each element.
+// each yields number(x) for each element x.
 func each[T any](all iter.Seq[T], number func(T) int64) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for x := range all {
@@ -154,7 +154,8 @@ func each[T any](all iter.Seq[T], number func(T) int64) iter.Seq[int64] {
 	}
 }
 
-// differences yields the difference of each number to the one before, and of the first one to start.
+// differences yields the difference between each number and the previous one. For the first number, differences yields
+// the difference to start.
 func differences(start int64, numbers iter.Seq[int64]) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		last := start

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The expected values are counted by hand.
+// The expected values were counted by hand.
 func TestAUC(t *testing.T) {
 	for name, test := range map[string]struct {
 		scores []Classes
@@ -35,7 +35,7 @@ func TestAUC(t *testing.T) {
 	}
 }
 
-// AUC agrees with a look at every pair.
+// AUC agrees with a comparison of every pair.
 func TestAUCComparesAllPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOf(rapid.IntRange(-5, 5)).Draw(t, "scores")

@@ -1,5 +1,5 @@
-// Package stats summarizes samples. Only Consume reorders its samples: elsewhere their order is time, which shows
-// drift.
+// Package stats summarizes samples. Samples are in time order, so that drift is visible. Only Consume reorders its
+// samples.
 package stats
 
 import (
@@ -9,27 +9,28 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Summary describes the durations of one metric, or other numbers. All values have the unit of the samples, the
-// variance its square. The zero Summary describes an empty sample.
+// Summary describes the durations of one metric, or other numbers. All values have the unit of the samples; the
+// variance has the square of this unit. The zero Summary describes an empty sample.
 type Summary struct {
 	Count int
 	Min   float64
-	// P50, P95 and P99 are empirical quantiles: quantile p of n samples is number ceil(p*n) in ascending order,
-	// counted from 1. It is always a measured value.
+	// P50, P95 and P99 are empirical quantiles: quantile p of n samples is number ceil(p*n) in ascending order, counted
+	// from 1. So a quantile is always a measured value.
 	P50, Mean, P95, P99, Max float64
-	// Variance is the sample variance, which divides by n-1, and Stdev its square root. With fewer than two samples
-	// both are undefined and 0; see HasSpread.
+	// Variance is the sample variance, which divides by n-1. Stdev is its square root. With fewer than two samples both
+	// are undefined and set to 0; see HasSpread.
 	Variance, Stdev float64
 }
 
 // HasSpread reports whether Variance and Stdev are defined.
 func (s Summary) HasSpread() bool { return s.Count >= 2 }
 
-// Summarize summarizes finite durations of one unit, in any order. The result depends on the values alone, to the
-// last bit.
+// Summarize summarizes finite durations of one unit. The order of durations has no effect on the result, not even on
+// its last bit.
 func Summarize(durations []float64) Summary { return Consume(slices.Clone(durations)) }
 
-// Consume is Summarize for durations whose order is no longer needed: it sorts them in place and allocates nothing.
+// Consume does the same as Summarize, but sorts the durations in place and allocates nothing. Use it if their order is
+// no longer needed.
 func Consume(durations []float64) Summary {
 	if len(durations) == 0 {
 		return Summary{}
@@ -46,7 +47,7 @@ func Consume(durations []float64) Summary {
 		Max:   sorted[len(sorted)-1],
 	}
 	mean, variance := stat.MeanVariance(sorted, nil)
-	// Rounding of the sum can push the mean of near-equal values past them.
+	// Rounding errors in the sum can move the mean of nearly equal values outside their range.
 	s.Mean = min(max(mean, s.Min), s.Max)
 	if s.HasSpread() {
 		s.Variance, s.Stdev = variance, math.Sqrt(variance)
@@ -54,9 +55,9 @@ func Consume(durations []float64) Summary {
 	return s
 }
 
-// Percentiles returns the p-th percentile of finite values in any order, for each p from 0 to 100. It interpolates
-// linearly, like NumPy's percentile by default: percentile p of n ascending values, counted from 0, is at place
-// (n-1)*p/100. Without values all percentiles are 0.
+// Percentiles returns the p-th percentile of finite values for each p from 0 to 100. The values may be in any order.
+// Percentiles interpolates linearly, as NumPy's percentile does by default: percentile p of n ascending values, counted
+// from 0, is at position (n-1)*p/100. Without values all percentiles are 0.
 func Percentiles(values []float64, ps ...float64) []float64 {
 	out := make([]float64, len(ps))
 	if len(values) == 0 {

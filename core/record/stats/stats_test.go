@@ -15,8 +15,7 @@ func TestSummarize(t *testing.T) {
 	for i := range twenty {
 		twenty[i] = float64(20 - i)
 	}
-	// The expected values are those of Python's statistics module, and of
-	// sorted(x)[ceil(p*n)-1] for the quantiles.
+	// The expected values come from Python's statistics module. The expected quantiles are sorted(x)[ceil(p*n)-1].
 	tests := []struct {
 		name string
 		ms   []float64
@@ -80,7 +79,7 @@ func TestSummarizeProperties(t *testing.T) {
 	})
 }
 
-// The expected values are those of numpy.percentile.
+// The expected values come from numpy.percentile.
 func TestPercentiles(t *testing.T) {
 	ps := []float64{0, 50, 75, 90, 95, 100}
 	for name, test := range map[string]struct{ values, want []float64 }{
@@ -109,7 +108,7 @@ func TestPercentilesLieBetweenNeighbours(t *testing.T) {
 		if !slices.Equal(before, values) {
 			t.Fatal("the values were reordered")
 		}
-		below, above := 0.0, 0.0 // how many values are below or equal, above or equal
+		below, above := 0.0, 0.0 // number of values that are at most, or at least, the percentile
 		for _, v := range values {
 			if v <= got+1e-9 {
 				below++

@@ -6,12 +6,13 @@ import (
 	"github.com/psbench/psbench/core/record/breakdown"
 )
 
-// exchange is joint work of ranks: the reduction of a bucket in an iteration, or a call to the tables.
+// exchange identifies joint work of several ranks. exchange is the reduction of a bucket in an iteration, or a call to
+// the tables.
 type exchange struct {
 	part      part
 	iteration int64
 	bucket    int
-	trainer   int // of a call
+	trainer   int // trainer that made the call
 	server    int
 }
 
@@ -53,7 +54,7 @@ func (d *drawing) arrows() (arrows []Arrow) {
 	for _, c := range d.sure(calls) {
 		arrows = append(arrows, d.there(c), d.back(c))
 	}
-	for _, i := range d.items { // in order
+	for _, i := range d.items { // in order, so that the arrows are too
 		key := exchange{part: reduction, iteration: i.Iteration, bucket: i.Bucket, trainer: d.set(i.rank)}
 		if all := among[key]; i.part == reduction && len(all) > 0 {
 			arrows = append(arrows, d.allReduce(all)...)
@@ -63,11 +64,12 @@ func (d *drawing) arrows() (arrows []Arrow) {
 	return arrows
 }
 
-// call is a wait of a trainer and the work of a server for it.
+// call pairs a wait of a trainer with the work that a server did for it.
 type call struct{ from, work *item }
 
-// call finds the work that overlaps the wait for it; if clocks of hosts differ, there may be none. An asynchronous
-// server may have several works on a bucket; call takes the one that began during the wait, if only one did.
+// call finds the work that overlaps the wait from. If clocks of hosts differ, call may find no work. An asynchronous
+// server may have worked on a bucket several times. If so, call returns the work that began during the wait, unless
+// several did.
 func (d *drawing) call(from *item, work []*item) []call {
 	var found []call
 	for _, w := range work {
@@ -82,7 +84,7 @@ func (d *drawing) call(from *item, work []*item) []call {
 	return found
 }
 
-// sure leaves out work of an asynchronous server that may be for either of two trainers.
+// sure removes work of an asynchronous server that may belong to either of two trainers.
 func (d *drawing) sure(calls []call) []call {
 	claims := map[*item]int{}
 	for _, c := range calls {
@@ -91,7 +93,7 @@ func (d *drawing) sure(calls []call) []call {
 	return slices.DeleteFunc(calls, func(c call) bool { return claims[c.work] > 1 && d.apart(c.work.rank) })
 }
 
-// apart reports whether the server is asynchronous: it does not wait for the last gradient.
+// apart reports whether a server is asynchronous, so that it does not wait for the last gradient.
 func (d *drawing) apart(server int) bool {
 	for _, s := range d.r.Series {
 		if s.Rank == server && s.Type == "parameter_server_straggler_metric" && s.Len() > 0 {
@@ -109,8 +111,8 @@ func (d *drawing) back(c call) Arrow {
 	return Arrow{d.at(c.work, min(c.work.EndNS, c.from.EndNS)), d.at(c.from, c.from.EndNS)}
 }
 
-// allReduce draws arrows from the trainer whose hook called last to the end on the others. If the clocks of hosts
-// do not tell who was last, there is no arrow.
+// allReduce draws arrows from the trainer whose hook called last to the ends on the other trainers. If the clocks of
+// hosts are not accurate enough to find the last trainer, it draws no arrow.
 func (d *drawing) allReduce(all []*item) (arrows []Arrow) {
 	last := all[0]
 	for _, i := range all {
@@ -138,7 +140,7 @@ func (d *drawing) at(i *item, ns int64) Place {
 	return p
 }
 
-// set returns the place of a trainer's set of connected trainers; -1 - rank if it has none.
+// set returns the index of the set of connected trainers that contains rank. set returns -1 - rank if there is none.
 func (d *drawing) set(rank int) int {
 	if place := slices.IndexFunc(d.r.Connected,
 		func(set []int) bool { return slices.Contains(set, rank) }); place >= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// An asynchronous server's work on two buckets that fits both trainers is attributed to neither.
+// If work of an asynchronous server on two buckets fits both trainers, it is assigned to neither.
 func TestNoArrowWhereItMayBeEither(t *testing.T) {
 	r := world(2, 1, 1)
 	r.Connected = [][]int{{0}, {1}}
@@ -24,11 +24,11 @@ func TestNoArrowWhereItMayBeEither(t *testing.T) {
 	}
 }
 
-// On several hosts tracks say where they were. An all-reduce has arrows from who came last only if clocks tell who
-// that was.
+// With several hosts, the names of tracks include the hosts. An all-reduce has arrows from the last trainer only if the
+// clocks are accurate enough to find it.
 func TestTimelineOfHosts(t *testing.T) {
 	for boundNS, arrows := range map[int64]int{0: 2, 9: 2, 10: 0} {
-		t.Run(fmt.Sprint(boundNS), func(t *testing.T) { // trainer2 comes 10 after trainer1
+		t.Run(fmt.Sprint(boundNS), func(t *testing.T) { // trainer2 is ready 10 after trainer1
 			r := world(3, 0, 1)
 			r.Connected = [][]int{{0, 1, 2}}
 			for rank := range 3 {
@@ -57,7 +57,7 @@ func TestTimelineOfHosts(t *testing.T) {
 	}
 }
 
-// Arrows begin where hooks called their links: trainer0 had its bucket first, and called last.
+// Arrows begin where hooks called their links. trainer0 had its bucket first, but its hook called last.
 func TestArrowsBeginWhereHooksCall(t *testing.T) {
 	for name, servers := range map[string]int{"all-reduce": 0, "server": 1} {
 		t.Run(name, func(t *testing.T) {

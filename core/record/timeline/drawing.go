@@ -11,10 +11,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// window is the range of iterations that are drawn, and when they ran.
+// window is the range of iterations that are drawn, and the time in which they ran.
 type window struct {
 	from, to       int64
-	startNS, endNS int64 // 0 while empty
+	startNS, endNS int64 // 0 while the window is empty
 }
 
 func (w window) has(ns int64) bool { return w.startNS <= ns && ns < w.endNS }
@@ -33,7 +33,7 @@ type drawing struct {
 	items []*item
 }
 
-// lead adds a trainer's iterations of the window and extends the window's time to cover them.
+// lead adds the iterations of a trainer that are in the window. lead extends the time of the window to include them.
 func (d *drawing) lead(rank int) {
 	for _, i := range d.of(rank, "trainer", d.chosen(rank)) {
 		d.include(i)
@@ -41,7 +41,7 @@ func (d *drawing) lead(rank int) {
 	}
 }
 
-// chosen returns the iterations of a trainer in the window.
+// chosen returns the iterations of a trainer that are in the window.
 func (d *drawing) chosen(rank int) iterations {
 	it := iterations{from: d.from, to: d.to, before: fetches(d.r, rank), of: map[sdk.Key]int64{},
 		last: map[int64]int64{}}
@@ -62,7 +62,7 @@ func (d *drawing) chosen(rank int) iterations {
 	return it
 }
 
-// meanwhile returns the iterations of a trainer that may have begun in the window.
+// meanwhile returns the iterations of a trainer that may have begun during the window's time.
 func (d *drawing) meanwhile(rank int) iterations {
 	it := iterations{from: math.MaxInt64, before: fetches(d.r, rank), of: map[sdk.Key]int64{}, last: map[int64]int64{}}
 	s := reference(d.r, rank)
@@ -84,7 +84,7 @@ func (d *drawing) meanwhile(rank int) iterations {
 	return it
 }
 
-// rest adds all other ranks.
+// rest adds all ranks that lead has not added.
 func (d *drawing) rest(lead []int) {
 	for _, p := range d.r.Processes {
 		switch {
@@ -101,7 +101,7 @@ func (d *drawing) rest(lead []int) {
 				it.from, it.to = d.from, d.to
 			}
 			for _, i := range d.of(p.Rank, p.Kind, it) {
-				// With several servers, or clocks of several hosts, work may lie partly outside the window.
+				// With several servers, or with the clocks of several hosts, work may lie partly outside the window.
 				if together && i.keys != ofNeither {
 					d.include(i)
 					d.items = append(d.items, i)
@@ -113,7 +113,7 @@ func (d *drawing) rest(lead []int) {
 	}
 }
 
-// during adds items that began in the window.
+// during adds those items that began in the window's time.
 func (d *drawing) during(items []*item) {
 	for _, i := range items {
 		if d.has(i.StartNS) {
@@ -122,7 +122,7 @@ func (d *drawing) during(items []*item) {
 	}
 }
 
-// of returns the spans of a rank in some iterations.
+// of returns the spans of a rank that belong to the given iterations.
 func (d *drawing) of(rank int, kind string, it iterations) (items []*item) {
 	called := d.called(rank, it)
 	for _, s := range d.r.Series {
@@ -147,7 +147,7 @@ func (d *drawing) of(rank int, kind string, it iterations) (items []*item) {
 	return items
 }
 
-// called returns when a trainer's hook called its link, by {batch},{bucket}, in some iterations.
+// called returns when a trainer's hook called its link in the given iterations. The keys are {batch},{bucket}.
 func (d *drawing) called(rank int, it iterations) map[sdk.Key]int64 {
 	called := map[sdk.Key]int64{}
 	for _, s := range d.r.Series {
@@ -163,7 +163,7 @@ func (d *drawing) called(rank int, it iterations) map[sdk.Key]int64 {
 	return called
 }
 
-// timeline builds the result.
+// timeline builds the timeline from the drawing.
 func (d *drawing) timeline() *Timeline {
 	t := &Timeline{StartNS: d.startNS, Tracks: []Track{}, Arrows: []Arrow{}}
 	d.callers()
@@ -179,7 +179,8 @@ func (d *drawing) timeline() *Timeline {
 	return t
 }
 
-// title names the process of a rank and, with several hosts, its host and the possible error of its stamps.
+// title returns the name of a rank's process. With several hosts, title adds the host and the possible error of its
+// timestamps.
 func (d *drawing) title(p result.Process) string {
 	switch ns := d.r.ClockOf(p.Rank).BoundNS; {
 	case p.Host == "":
@@ -191,7 +192,7 @@ func (d *drawing) title(p result.Process) string {
 	}
 }
 
-// callers replaces places of trainers by ranks and names the spans after their trainers.
+// callers replaces indices of trainers by their ranks, and adds the trainers' names to the names of the spans.
 func (d *drawing) callers() {
 	trainers := trainersOf(d.r, -1)
 	names := map[int]string{}
@@ -213,7 +214,8 @@ func (d *drawing) callers() {
 	}
 }
 
-// trainersOf returns the trainers of a server in rank order; all trainers if it serves tables or does not exist.
+// trainersOf returns the trainers of a server in rank order. trainersOf returns all trainers if the server holds tables
+// or server is negative.
 func trainersOf(r *result.Result, server int) (ranks []int) {
 	all := server < 0 ||
 		slices.ContainsFunc(r.Series,
@@ -227,7 +229,8 @@ func trainersOf(r *result.Result, server int) (ranks []int) {
 	return ranks
 }
 
-// fetches counts the batches of a trainer that were no iterations, but fetched the model before the first one.
+// fetches returns the number of batches in which a trainer fetched the model before the first iteration. Such batches
+// are not iterations.
 func fetches(r *result.Result, rank int) int64 {
 	for _, s := range r.Series {
 		if s.Rank == rank && s.Type == "batch_update_metric" && s.Name == "fetching the model" {

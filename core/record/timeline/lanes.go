@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// lanes puts the spans of a rank on lanes and notes their places.
+// lanes places the spans of a rank on lanes and stores their positions in the items.
 func (d *drawing) lanes(rank, track int) []Lane {
 	lanes := []Lane{}
 	for _, name := range []string{Compute, Communication, Work, Device, DeviceCopies} {
@@ -40,8 +40,8 @@ func inner(i *item) int {
 	return 0
 }
 
-// pack puts each item, in the order of their starts, on the first lane where it lies within the span of its own
-// bucket, or else on the first free lane.
+// pack places each item on a lane. The items must be sorted by start. An item goes on the first lane where it lies
+// within the span of its own bucket. If there is no such lane, the item goes on the first free lane.
 func pack(items []*item) (lanes []*stack) {
 	for _, i := range items {
 		for _, l := range lanes {
@@ -60,10 +60,10 @@ func pack(items []*item) (lanes []*stack) {
 	return lanes
 }
 
-// stack holds the open spans of a lane, each within the one before.
+// stack holds the open spans of a lane. Each span lies within the previous one.
 type stack struct{ items []*item }
 
-// pop removes spans that have ended.
+// pop removes the spans that have ended by ns.
 func (s *stack) pop(ns int64) {
 	for n := len(s.items); n > 0 && s.items[n-1].EndNS <= ns; n-- {
 		s.items = s.items[:n-1]

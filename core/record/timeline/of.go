@@ -10,9 +10,10 @@ import (
 	"github.com/psbench/psbench/core/record/result"
 )
 
-// Of returns the timeline of iterations from up to, but not including, to. They are the iterations of the first
-// trainer and of all trainers that it waits for, which run them together. For unrelated trainers and servers the
-// timeline has what began meanwhile. It lacks unstamped work and stamps of types that psbench does not know.
+// Of returns the timeline of a range of iterations. The range begins with from and ends before to. Iterations are
+// counted on the first trainer, which runs them together with all trainers that it waits for. For all other trainers
+// and servers, the timeline contains the spans that began in the same time. The timeline does not contain work that was
+// not recorded, or series of types that psbench does not know.
 func Of(r *result.Result, from, to int64) (*Timeline, error) {
 	lead, count := leading(r)
 	switch {
@@ -40,7 +41,7 @@ func Count(r *result.Result) int64 {
 	return count
 }
 
-// MedianIteration returns the iteration with the median time among those that Of can draw; ok is false if there are
+// MedianIteration returns the iteration with the median time among those that Of can draw. ok is false if there are
 // none.
 func MedianIteration(r *result.Result) (iteration int64, ok bool) {
 	_, count := leading(r)
@@ -60,8 +61,8 @@ func MedianIteration(r *result.Result) (iteration int64, ok bool) {
 	return int64(order[(len(order)-1)/2]), true
 }
 
-// leading returns the trainers that run their iterations together with the first one, and how many iterations all
-// of them ran.
+// leading returns the first trainer and the trainers that run their iterations together with it. count is the number of
+// iterations that all of them ran.
 func leading(r *result.Result) (ranks []int, count int64) {
 	for _, set := range breakdown.Sets(r) {
 		for place, rank := range set {
@@ -81,7 +82,7 @@ func leading(r *result.Result) (ranks []int, count int64) {
 	return nil, 0
 }
 
-// reference returns the series with a measurement for each iteration that the trainer ended, or nil.
+// reference returns a series that has a measurement for each finished iteration of the trainer, or nil.
 func reference(r *result.Result, rank int) (longest *result.Series) {
 	for _, s := range r.Series {
 		m := breakdown.Metric{Type: s.Type, Name: s.Name}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// requireSound checks what a timeline promises.
+// requireSound checks the properties that every timeline must have.
 func requireSound(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -43,7 +43,7 @@ func requireSound(t interface {
 	}
 }
 
-// Whatever was stamped, in whatever order, the timeline is sound and loses no bucket.
+// For any recorded data in any order, the timeline has these properties and contains all buckets.
 func TestOfIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trainers, servers := rapid.IntRange(1, 4).Draw(t, "trainers"), rapid.IntRange(0, 2).Draw(t, "servers")

@@ -9,16 +9,16 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// keys is the meaning of the keys of a series.
+// keys says what the keys of a series mean.
 type keys int
 
 const (
-	ofIteration keys = iota // {epoch},{index}
-	ofEpoch                 // {epoch},0
-	ofBatch                 // {batch},{anything}
-	ofBucket                // {batch},{bucket}
-	ofTrainer               // {batch},{trainer}
-	ofNeither               // other numbers
+	ofIteration keys = iota // keys are {epoch},{index}
+	ofEpoch                 // keys are {epoch},0
+	ofBatch                 // keys are {batch},{anything}
+	ofBucket                // keys are {batch},{bucket}
+	ofTrainer               // keys are {batch},{trainer}
+	ofNeither               // keys are other numbers
 )
 
 // part is the role of a span in an exchange between ranks.
@@ -34,14 +34,14 @@ const (
 // sort says how the measurements of a series are drawn.
 type sort struct {
 	lane string
-	name string // "" of what is called after its bucket
+	name string // "" for spans that are named after their bucket
 	keys keys
 	part part
-	// inner means that it lies within the span of its bucket.
+	// inner means that the span lies within the span of its bucket.
 	inner bool
 }
 
-// sortOf says how a series is drawn; false if it is not drawn.
+// sortOf returns how a series is drawn, or false if it is not drawn.
 func sortOf(kind string, s *result.Series) (sort, bool) {
 	switch {
 	case s.Type == breakdown.DeviceMetric:
@@ -70,8 +70,8 @@ func sortOf(kind string, s *result.Series) (sort, bool) {
 	return sort{}, false
 }
 
-// sortOfDevice handles events on a device. A group stamps its sums bucket by bucket, and a server its work on
-// pushes; other series have numberings of their own.
+// sortOfDevice returns how a series of events on a device is drawn. A group records its sums by bucket, and a server
+// its work by push. Other series have their own numbers.
 func sortOfDevice(kind string, s *result.Series) sort {
 	made := sort{lane: Device, name: strings.TrimPrefix(s.Name, "device "), keys: ofBatch}
 	copied := s.Name == "device copy out" || s.Name == "device copy in"
@@ -109,27 +109,28 @@ func sortOfServer(s *result.Series) (sort, bool) {
 	return sort{}, false
 }
 
-// item is a span with what it takes to place it and to draw its arrows.
+// item is a span, with the data that is needed to place it and to draw its arrows.
 type item struct {
 	Span
 	sort
 	rank    int
-	trainer int // rank of the trainer that called a table, else -1
+	trainer int // rank of the trainer that called a table, or -1
 	place   Place
-	// calledNS is when the hook called its link for the bucket of a reduction; the start if that was not stamped.
+	// calledNS is when the hook called its link for the bucket of a reduction. If the hook did not record this,
+	// calledNS is the start of the span.
 	calledNS int64
 }
 
-// iterations are some iterations of a trainer, or of the trainers of a server.
+// iterations are some iterations of a trainer, or of all trainers of a server.
 type iterations struct {
 	from, to int64
-	of       map[sdk.Key]int64 // by {epoch},{index}
-	last     map[int64]int64   // the last iteration of each epoch
-	// before counts the batches that went to the server before the first iteration.
+	of       map[sdk.Key]int64 // keyed by {epoch},{index}
+	last     map[int64]int64   // last iteration of each epoch
+	// before is the number of batches that were sent to the server before the first iteration.
 	before int64
 }
 
-// item turns a measurement into an item; false if it belongs to none of the iterations.
+// item converts a measurement to an item. item returns false if the measurement belongs to none of the iterations.
 func (it iterations) item(rank int, s sort, m sdk.Measurement) (*item, bool) {
 	i := &item{
 		Span: Span{Name: s.name, StartNS: m.StartNS, EndNS: m.StartNS + max(0, m.DurationNS), Iteration: -1,

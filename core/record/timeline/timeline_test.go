@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// world is a result of so many trainers, servers and buckets, whose trainers are all connected.
+// world returns a result with these numbers of trainers, servers and buckets. All trainers are connected.
 func world(trainers, servers, buckets int) *result.Result {
 	r := &result.Result{Buckets: make([]tensor.BucketSpec, buckets), Connected: [][]int{nil}}
 	for rank := range trainers + servers {
@@ -27,14 +27,14 @@ func world(trainers, servers, buckets int) *result.Result {
 	return r
 }
 
-// stamp records what a rank did from one time to another. The series is TYPE/NAME.
+// stamp records what a rank did from one time to another. series has the form TYPE/NAME.
 func stamp(r *result.Result, rank int, series string, a, b int, from, to int64) {
 	typ, name, _ := strings.Cut(series, "/")
 	r.SeriesOf(rank, typ, name).Add(sdk.Measurement{Key: sdk.Key{A: int64(a), B: int64(b)}, StartNS: from,
 		DurationNS: to - from})
 }
 
-// text is a timeline in lines: spans, and arrows by track, name of the span and moment.
+// text formats a timeline as lines: first the spans, then the arrows by track, name of the span and moment.
 func text(tl *Timeline) string {
 	var b strings.Builder
 	for _, t := range tl.Tracks {
@@ -57,8 +57,8 @@ func text(tl *Timeline) string {
 	return b.String()
 }
 
-// iteration stamps the parts of one: forward, backward, exposed communication and optimizer, between
-// five times.
+// iteration records the parts of an iteration: forward, backward, exposed communication and optimizer. at contains the
+// five times that bound these parts.
 func iteration(r *result.Result, rank, epoch, index int, at ...int64) {
 	stamp(r, rank, "forward_metric/forward_pass", epoch, index, at[0], at[1])
 	stamp(r, rank, "iteration_metric/backward", epoch, index, at[1], at[2])
@@ -286,7 +286,7 @@ func TestMedianIteration(t *testing.T) {
 	if i, ok := MedianIteration(&result.Result{}); ok {
 		t.Errorf("nothing has the median %d", i)
 	}
-	stamp(r, 0, "batch_level_metric/batch_all", 0, 4, at, at+5) // which the other trainer has not
+	stamp(r, 0, "batch_level_metric/batch_all", 0, 4, at, at+5) // the other trainer does not have this iteration
 	if n := Count(r); n != 4 {
 		t.Errorf("there are %d iterations", n)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// AddFlags adds the flags of all options to a set, or only of the given keys. From then on, the set treats
+// AddFlags adds the flags of all options to a set, or only of those with the given keys. Afterwards the set treats
 // underscores in flags as dashes.
 func AddFlags(flags *pflag.FlagSet, keys ...string) {
 	flags.SetNormalizeFunc(DashedFlag)
@@ -38,7 +38,7 @@ func (o Option) choices() string {
 	return ": " + OneOf(o.Enum)
 }
 
-// flagValue stores the text that the user gave; Merge reads it as it reads every layer.
+// flagValue stores the text that the user gave. Merge parses it like the values of all layers.
 type flagValue struct {
 	option Option
 	given  []string
@@ -51,7 +51,7 @@ func (v *flagValue) Set(s string) error {
 	return nil
 }
 
-// Type is the placeholder of the value in the help text.
+// Type returns the placeholder for the value in the help text.
 func (v *flagValue) Type() string {
 	switch {
 	case v.option.Type == Integer:
@@ -63,7 +63,7 @@ func (v *flagValue) Type() string {
 	case v.option.OrInteger:
 		return strings.Join(append(slices.Clone(v.option.Enum), "N"), "|")
 	case v.option.Type == Bool:
-		return "bool" // pflag shows nothing for it
+		return "bool" // for bool, pflag shows no placeholder
 	case v.option.Type == Settings:
 		return "kind.setting=value"
 	case v.option.Type == List && len(v.option.Enum) > 0:
@@ -79,7 +79,7 @@ func (v *flagValue) Type() string {
 	}
 }
 
-// OfFlag returns the key of the option behind a flag of AddFlags, and the given value; "" for another flag.
+// OfFlag returns the key of the option that a flag of AddFlags sets, and the given value. key is "" for other flags.
 func OfFlag(f *pflag.Flag) (key string, value any) {
 	v, ok := f.Value.(*flagValue)
 	if !ok {
@@ -88,8 +88,8 @@ func OfFlag(f *pflag.Flag) (key string, value any) {
 	return v.option.Key, v.raw()
 }
 
-// raw returns the value for Merge. If a flag is given several times, the last one counts, unless the option
-// collects them.
+// raw returns the value for Merge. If a flag was given several times, the last value counts, unless the option collects
+// values.
 func (v *flagValue) raw() any {
 	switch {
 	case len(v.given) == 0:
@@ -103,11 +103,11 @@ func (v *flagValue) raw() any {
 	}
 }
 
-// Text is a value as a flag or the environment gives it; the option decides its type.
+// Text is a value from a flag or the environment. The type of the option determines how a Text is parsed.
 type Text string
 
-// Value returns the text's value in JSON, or else the text itself. Within lists and objects, numbers may have the
-// forms of package numeral, and truth values Python's spelling.
+// Value parses the text as JSON. If the text is not JSON, Value returns the text itself. Within lists and objects,
+// numbers may have the forms of package numeral, and truth values may have Python's spelling.
 func (t Text) Value() any {
 	if text := strings.TrimSpace(string(t)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
 		written, _ := numeral.InJSON(text)

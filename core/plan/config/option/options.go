@@ -1,5 +1,5 @@
-// Package option defines the options of a run with type, bounds, default and help text, and reads their values. It
-// also names psbench's environment variables that are not options.
+// Package option defines the options of a run with type, bounds, default and help text, and parses their values. The
+// package also defines the names of psbench's environment variables that are not options.
 package option
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Options is a run configuration. Each field is one value with one name: key batch_size in a JSON file is flag
-// --batch-size and environment variable PSBENCH_BATCH_SIZE. Set stays empty, because an Experiment's parts hold the
-// combined settings of all layers.
+// Options is the configuration of a run. Each field is one value with one name: key batch_size in a JSON file is flag
+// --batch-size and environment variable PSBENCH_BATCH_SIZE. Set stays empty, because the parts of an Experiment hold
+// the combined settings of all layers.
 type Options struct {
 	NTrainer        int      `json:"ntrainer" group:"experiment" default:"2" max:"10000" doc:"trainers on the CPU"`
 	NServer         int      `json:"nserver" group:"experiment" default:"1" max:"10000" doc:"servers on the CPU; 0 for none"`
@@ -86,20 +86,20 @@ type Options struct {
 type Option struct {
 	Key     string
 	Type    Type
-	Default string // as a user would write it
-	Group   string // of the help text: one of Groups
+	Default string // in the form that a user would write
+	Group   string // group in the help text: one of Groups
 	Doc     string
-	// Kind is the kind of the part that the option chooses, if any.
+	// Kind is the kind of the part that the option chooses, or "".
 	Kind sdk.Kind
-	// Min and Max bound integers; Max alone bounds numbers, and Min alone sizes.
+	// Min and Max bound integers. Only Max bounds numbers, and only Min bounds sizes.
 	Min, Max uint64
-	// ZeroIsMax means that 0 stands for Max, where 0 means "no limit" in other programs.
+	// ZeroIsMax means that 0 stands for Max, because 0 means "no limit" in other programs.
 	ZeroIsMax bool
-	// Enum lists the allowed values; empty if all are allowed.
+	// Enum lists the allowed values. If Enum is empty, all values are allowed.
 	Enum []string
-	// OrInteger allows whole numbers in addition to Enum.
+	// OrInteger allows integers in addition to Enum.
 	OrInteger bool
-	// Stands names the option, or the setting of a part, for which this is another name.
+	// Stands is set if this option is only another name. Stands names the real option or the setting of a part.
 	Stands string
 	// NoEffect says why the option has no effect, always or in most runs.
 	NoEffect string
@@ -108,27 +108,27 @@ type Option struct {
 // Type is the type of an option's value.
 type Type string
 
-// The types of options.
+// These are the types of options.
 const (
 	String   Type = "string"
 	Integer  Type = "integer"
-	Number   Type = "number" // above 0
-	Size     Type = "size"   // in bytes, with a unit
+	Number   Type = "number" // positive number
+	Size     Type = "size"   // number of bytes, with a unit
 	Bool     Type = "bool"
-	List     Type = "list"     // of strings
-	Settings Type = "settings" // by kind and name
+	List     Type = "list"     // list of strings
+	Settings Type = "settings" // values by kind and name of the setting
 )
 
-// EnvPrefix begins the name of every variable that psbench reads.
+// EnvPrefix is the prefix of all variables that psbench reads.
 const EnvPrefix = "PSBENCH_"
 
-// HybridGroup is the group of the options with which PyTorch's hybrid benchmark names its values.
+// HybridGroup is the group of options whose names come from PyTorch's hybrid benchmark.
 const HybridGroup = "hybrid"
 
-// Group is a heading of the help text.
+// Group is a heading in the help text.
 type Group struct{ Name, Title string }
 
-// Groups lists the groups of options in the order in which they are shown.
+// Groups lists the groups of options in the order of the help text.
 var Groups = []Group{
 	{"experiment", "Experiment"},
 	{"parts", "Parts"},
@@ -138,13 +138,13 @@ var Groups = []Group{
 	{"compatibility", "CUDA and compatibility"},
 }
 
-// Flag is the option's name on the command line, without the dashes.
+// Flag returns the option's name on the command line, without the leading dashes.
 func (o Option) Flag() string { return strings.ReplaceAll(o.Key, "_", "-") }
 
-// Env is the option's environment variable.
+// Env returns the name of the option's environment variable.
 func (o Option) Env() string { return EnvPrefix + strings.ToUpper(o.Key) }
 
-// All lists the options in the order of the fields of Options.
+// All returns all options in the order of the fields of Options.
 var All = sync.OnceValue(func() []Option { return describeOptions(reflect.TypeFor[Options]()) })
 
 func describeOptions(t reflect.Type) []Option {
@@ -198,7 +198,7 @@ func bound(text string, otherwise uint64) uint64 {
 	return n
 }
 
-// Of returns the option of a key.
+// Of returns the option with a key.
 func Of(key string) (Option, bool) {
 	for _, o := range All() {
 		if o.Key == key {
@@ -227,7 +227,7 @@ func For(kind sdk.Kind) Option {
 	return Option{}
 }
 
-// Zero returns the value of an unset string, integer or number.
+// Zero returns the value of a string, integer or number that was not set.
 func (o Option) Zero() any {
 	switch o.Type {
 	case Integer:

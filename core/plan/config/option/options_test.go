@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A seed below 0 is what PyTorch makes of it.
+// A negative seed has the same meaning as in PyTorch.
 func TestSeedsBelowZero(t *testing.T) {
 	for _, o := range All() {
 		if o.Key != "torch_seed" && o.Key != "cuda_seed" {

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Parse turns the raw value of a layer into the Go value of the option. JSON layers give bool, string, json.Number
-// and []any.
+// Parse converts the raw value of a layer to the Go value of the option. In JSON layers, raw values are bool, string,
+// json.Number and []any.
 func (o Option) Parse(raw any) (any, error) {
 	switch o.Type {
 	case Integer:
@@ -70,7 +70,7 @@ func (o Option) parseNumber(raw any) (any, error) {
 	return nil, fmt.Errorf("is %s but must be a number above 0 and at most %d%s", Show(raw), o.Max, numeral.Why(err))
 }
 
-// parseSize returns the size as a string with the largest unit that divides it.
+// parseSize returns the size as a string. parseSize uses the largest unit that divides the size.
 func (o Option) parseSize(raw any) (any, error) {
 	text := digitsOf(raw)
 	if s, ok := raw.(string); ok {
@@ -105,7 +105,7 @@ func (o Option) parseString(raw any) (any, error) {
 		s = string(v)
 	case string:
 		s = v
-	case json.Number: // a port, say
+	case json.Number: // a number, such as a port
 		s = v.String()
 	default:
 		return nil, fmt.Errorf("is %s but must be a string", Show(raw))
@@ -142,7 +142,7 @@ func (o Option) parseList(raw any) (any, error) {
 	return items, nil
 }
 
-// splitList splits a list of flags or the environment at its commas.
+// splitList splits a list from a flag or the environment at commas.
 func splitList(list string) []string {
 	var items []string
 	for item := range strings.SplitSeq(list, ",") {
@@ -167,7 +167,7 @@ func (o Option) checkEnum(s string) error {
 	return fmt.Errorf("is %s but must be %s", quote.String(s), OneOf(o.Enum))
 }
 
-// OneOf formats a choice: "a, b or c".
+// OneOf formats alternatives as "a, b or c".
 func OneOf(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
@@ -176,7 +176,7 @@ func OneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Show formats a value as JSON, which distinguishes the string "5" from the number 5.
+// Show formats a value as JSON, so that the string "5" differs from the number 5.
 func Show(v any) string {
 	if t, ok := v.(Text); ok && json.Valid([]byte(t)) {
 		return quote.Text(string(t))

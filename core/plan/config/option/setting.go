@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/settings"
 )
 
-// Setting reads a value as a part's setting of a type. Errors begin with label.
+// Setting parses a value as a setting of a part. typ is the type of the setting. Errors begin with label.
 func Setting(label string, given any, typ string) (any, error) {
 	value := given
 	var why error
@@ -38,8 +38,8 @@ func Setting(label string, given any, typ string) (any, error) {
 	return nil, fmt.Errorf("%s is %s but must be %s%s", label, Show(given), typeNames[typ], numeral.Why(why))
 }
 
-// plainValue returns the value of a text that is not valid JSON for the type but valid for package numeral;
-// otherwise the given value.
+// plainValue handles a text that is not valid JSON for the type but is valid for package numeral. plainValue returns
+// the value of such a text. For any other text, plainValue returns value unchanged.
 func plainValue(text string, value any, typ string) (any, error) {
 	switch typ {
 	case "integer", "number":
@@ -53,7 +53,7 @@ func plainValue(text string, value any, typ string) (any, error) {
 			return value, numeral.ErrComma
 		}
 	case "bool":
-		if truth := numeral.Truth(text); truth != text { // 1 itself is a number
+		if truth := numeral.Truth(text); truth != text { // 1 stays a number
 			return truth == "1", nil
 		}
 	}
@@ -82,15 +82,15 @@ func fits(value any, typ string) bool {
 	}
 }
 
-// isInteger reports whether n fits in 64 bits, signed or unsigned.
+// isInteger reports whether n is an integer that fits in 64 bits, signed or unsigned.
 func isInteger(n json.Number) bool {
 	var i int64
 	var u uint64
 	return json.Unmarshal([]byte(n), &i) == nil || json.Unmarshal([]byte(n), &u) == nil
 }
 
-// ListOf returns the JSON list that a text without brackets stands for: [64,128] for 64,128. It is "" if value is
-// no text, begins like JSON, or itemsOf cannot split it.
+// ListOf returns the JSON list for a text that lacks brackets, such as [64,128] for 64,128. ListOf returns "" if value
+// is not a text, begins like JSON, or cannot be split by itemsOf.
 func ListOf(value any) string {
 	text := ""
 	switch v := value.(type) {
@@ -116,8 +116,9 @@ func ListOf(value any) string {
 	return "[" + strings.Join(items, ",") + "]"
 }
 
-// itemsOf splits a text at commas, semicolons and spaces if all pieces are numbers, else at commas alone. It returns
-// nil if an item then still holds a semicolon or a space, which may be a separator or belong to the item.
+// itemsOf splits a text into items. If all pieces between commas, semicolons and spaces are numbers, it splits at all
+// three, otherwise only at commas. itemsOf returns nil if an item then contains a semicolon or a space, because this
+// may be a separator or belong to the item.
 func itemsOf(text string) []string {
 	separates := func(r rune) bool { return r == ';' || unicode.IsSpace(r) }
 	if numbers := numbersIn(strings.FieldsFunc(text,
@@ -135,7 +136,7 @@ func itemsOf(text string) []string {
 	return items
 }
 
-// numbersIn converts the pieces to JSON numbers; nil unless all are numbers.
+// numbersIn converts the pieces to JSON numbers. numbersIn returns nil unless all pieces are numbers.
 func numbersIn(pieces []string) []string {
 	var numbers []string
 	for _, piece := range pieces {

@@ -12,7 +12,7 @@ func TestSetting(t *testing.T) {
 	for _, test := range []struct {
 		value any
 		typ   string
-		want  any // nil for an error
+		want  any // nil if an error is expected
 	}{
 		{Text("5"), "string", "5"},
 		{Text(`"5"`), "string", "5"},
@@ -65,7 +65,7 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// A list that is advised has the items that were meant, or there is none.
+// ListOf returns a list with the intended items, or nothing.
 func TestListOf(t *testing.T) {
 	for i, c := range []struct {
 		value any

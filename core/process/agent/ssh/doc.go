@@ -1,16 +1,15 @@
-// Package ssh starts agents on hosts that the user lists, with the system's ssh. Authentication, host keys, names
-// and jump hosts come from the user's own configuration. The agent gets its data, above all the secret, on the
-// standard input of its ssh. That input stays open as long as the core lives; when it ends, the agent ends. The
-// agent answers with one line on standard output. Everything else goes over TLS, as with agents that a launcher
-// started.
+// Package ssh starts agents on hosts that the user lists, with the system's ssh. Authentication, host keys, names and
+// jump hosts come from the user's own configuration. The core writes the agent's data, including the secret, to the
+// standard input of ssh. The core keeps this input open while it runs; the agent ends when the input ends. The agent
+// answers with one line on standard output. All other traffic uses TLS, as with agents that a launcher starts.
 package ssh
 
 import "time"
 
-// mark begins the agent's answer. Output of the host's shell before it is ignored.
+// mark begins the agent's answer. The core ignores all output before the mark, such as messages of the shell.
 const mark = "psbench agent: "
 
-// longestLine limits an invitation and an answer, in bytes.
+// longestLine limits the length of an invitation and of an answer, in bytes.
 const longestLine = 64 << 10
 
 // invitationLimit limits how long an agent waits for its invitation.

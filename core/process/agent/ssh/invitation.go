@@ -23,23 +23,23 @@ import (
 
 // Invitation is the data for an agent, sent as one line of JSON.
 type Invitation struct {
-	Secret []byte `json:"secret"` // only for this run
+	Secret []byte `json:"secret"` // used for this run only
 	Rank   int    `json:"rank"`
 	Size   int    `json:"size"`
-	// TimeoutS limits how long the core may be silent, in seconds.
+	// TimeoutS is how long the core may be silent before the agent ends, in seconds.
 	TimeoutS int `json:"timeout_s"`
-	// Interface, Registry and NoUserRegistry are the core's options of these names.
+	// Interface, Registry and NoUserRegistry are the values of the core's options with the same names.
 	Interface      string   `json:"interface,omitempty"`
 	Registry       []string `json:"registry,omitempty"`
 	NoUserRegistry bool     `json:"no_user_registry,omitempty"`
-	// CUDA means that there are CUDA ranks, so the agent must report the number of its devices.
+	// CUDA means that the run has CUDA ranks, so the agent must report how many devices its host has.
 	CUDA bool `json:"cuda,omitempty"`
-	// Variables are the variables of the core's environment that Carried selects.
+	// Variables holds the environment variables of the core that Carried selects.
 	Variables []string `json:"variables,omitempty"`
 }
 
-// Accept reads the invitation of an agent. It closes gone when the core closes its end of the input. The reading
-// goroutine ends only with the input, because a read of a file cannot be interrupted.
+// Accept reads an agent's invitation from input. Accept closes gone when the core closes its end of the input. The
+// goroutine that reads runs until the input ends, because a read of a file cannot be interrupted.
 func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan struct{}, err error) {
 	lines, over := make(chan string, 1), make(chan struct{})
 	go func() {
@@ -57,7 +57,7 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 		i, err = decode(line)
 	case <-over:
 		select {
-		case line := <-lines: // the input may have ended right after it
+		case line := <-lines: // the input may have ended right after the line
 			i, err = decode(line)
 		default:
 			err = errors.New("standard input has ended before the line that psbench run --hosts writes there")
@@ -72,8 +72,8 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 	return i, over, err
 }
 
-// decode reads an invitation. It ignores unknown fields, so that an agent of another version can still report its
-// version. Errors do not quote the text, which has the secret.
+// decode parses an invitation. decode ignores unknown fields, so that an agent of another version can still report its
+// version. Errors do not quote the text, because it contains the secret.
 func decode(line string) (i Invitation, err error) {
 	if json.Unmarshal([]byte(line), &i) != nil {
 		return i, errors.New("standard input does not have the line that psbench run --hosts writes")
@@ -91,7 +91,7 @@ func decode(line string) (i Invitation, err error) {
 	return i, nil
 }
 
-// Join makes an agent that listens on an address introduce itself to the core.
+// Join opens an agent's listener on the address listen, and introduces the agent to the core on output.
 func Join(i Invitation, me rollcall.Task, listen netip.Addr, output io.Writer) (*agent.Meeting, error) {
 	id, err := identity.Of(i.Secret, agent.Purpose)
 	if err != nil {
@@ -113,14 +113,14 @@ func Join(i Invitation, me rollcall.Task, listen netip.Addr, output io.Writer) (
 	return &agent.Meeting{Identity: id, Listener: l}, nil
 }
 
-// Variables of the processes of a run that a measurement depends on.
+// These environment variables of a run's processes can change a measurement.
 var (
 	carriedNames = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "LD_LIBRARY_PATH", "PYTHONPATH", simd.Variable,
 		host.CUDAProductVariable}
 	carriedPrefixes = []string{"OPENBLAS_", "GOTO_", "OMP_", "MKL_", "BLIS_"}
 )
 
-// Carried returns the variables that agents get too, as launchers pass on all.
+// Carried selects the environment variables that the core sends to agents. Launchers pass on all variables.
 func Carried(environ []string) (some []string) {
 	for _, v := range environ {
 		if carries(v) {

@@ -19,30 +19,30 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// session is one ssh with the agent at its end.
+// session is one ssh process whose remote command is an agent.
 type session struct {
 	host  launchers.Host
 	rank  int
 	cmd   *exec.Cmd
-	input io.WriteCloser // the agent lives while it is open
+	input io.WriteCloser // the agent runs while this is open
 	heard *answer
 	said  *lastLine
 	came  bool // the agent has answered
 	ended chan struct{}
-	err   error // of ssh, after its end
+	err   error // the error of ssh, set after ssh has ended
 }
 
-// outputDelay limits how long to wait for output after ssh has ended; background processes may hold the pipe open.
+// outputDelay limits how long to wait for output after ssh has ended. Background processes may still hold the pipe
+// open.
 const outputDelay = time.Second
 
-// Exit statuses of shells: the program cannot be run, or does not exist.
+// These are exit statuses of shells: the program cannot be run, or the program does not exist.
 const (
 	cannotRun = 126
 	notThere  = 127
 )
 
-// begin starts an ssh in a process group of its own, so that Ctrl-C reaches only the core, which ends the run in
-// order.
+// begin starts ssh in its own process group. Ctrl-C then reaches only the core, which ends the run in order.
 func begin(words []string, host launchers.Host, rank int) (*session, error) {
 	s := &session{
 		host: host, rank: rank, heard: &answer{lines: make(chan string, 1)}, said: &lastLine{},
@@ -63,7 +63,7 @@ func begin(words []string, host launchers.Host, rank int) (*session, error) {
 	return s, nil
 }
 
-// wait waits for the end of ssh.
+// wait waits until ssh has ended.
 func (s *session) wait() {
 	s.err = s.cmd.Wait()
 	close(s.ended)
@@ -75,7 +75,7 @@ func (s *session) invite(ctx context.Context, i Invitation) (t rollcall.Task, er
 	if err != nil {
 		return t, err
 	}
-	_, _ = s.input.Write(append(text, '\n')) // a failed agent says why as it ends
+	_, _ = s.input.Write(append(text, '\n')) // ignored, because an agent that failed reports the reason when it ends
 	select {
 	case line := <-s.heard.lines:
 		if t, err = rollcall.Decode(line); err != nil {
@@ -93,10 +93,10 @@ func (s *session) invite(ctx context.Context, i Invitation) (t rollcall.Task, er
 	}
 }
 
-// name names the host in a sentence.
+// name returns the host's name and rank for messages.
 func (s *session) name() string { return fmt.Sprintf("%s (rank %d)", s.host.Name, s.rank) }
 
-// why says why ssh has ended.
+// why returns an error that says why ssh ended.
 func (s *session) why() error {
 	var exit *exec.ExitError
 	what := "exit status 0"
@@ -114,8 +114,8 @@ func (s *session) why() error {
 // endLimit limits how long an agent may take to end.
 const endLimit = 10 * time.Second
 
-// end ends the agent and its ssh. It does not wait for an agent that has not answered: that one ends by itself when
-// it finds no core.
+// end ends the agent and its ssh. end does not wait for an agent that has not answered. Such an agent ends when it
+// finds no core.
 func (s *session) end() {
 	_ = s.input.Close()
 	limit := time.NewTimer(endLimit)
@@ -126,14 +126,14 @@ func (s *session) end() {
 	select {
 	case <-s.ended:
 	case <-limit.C:
-		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // with its jump hosts' processes
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // also kills processes that connect through jump hosts
 		<-s.ended
 	}
 }
 
-// answer reads the standard output of ssh and keeps the agent's line.
+// answer reads the standard output of ssh and extracts the agent's line.
 type answer struct {
-	lines chan string // at most one
+	lines chan string // receives at most one line
 	line  []byte
 	over  bool
 }
@@ -155,13 +155,13 @@ func (a *answer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine reads the standard error of ssh and keeps the last line that is not empty, which usually has the reason.
+// lastLine reads the standard error of ssh and keeps the last line with text, which usually gives the reason.
 type lastLine struct {
 	mu         sync.Mutex
 	line, last []byte
 }
 
-// longestWord limits the kept bytes of a line.
+// longestWord limits how many bytes of a line are kept.
 const longestWord = 1 << 10
 
 // Write implements io.Writer.

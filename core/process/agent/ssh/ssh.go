@@ -21,29 +21,30 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Options of a meeting by ssh.
+// Options configures a meeting by ssh.
 type Options struct {
-	// Command replaces ssh, as in PSBENCH_SSH: words separated by spaces, or "" for ssh.
+	// Command is the command to run instead of ssh, from PSBENCH_SSH. Spaces separate its words. If Command is empty,
+	// Meet runs ssh.
 	Command string
-	// Program is the path of this psbench, also on hosts whose line gives no other path.
+	// Program is the path of this psbench binary. Hosts whose line in the list gives no path use it too.
 	Program string
-	// Timeout limits the meeting.
+	// Timeout limits how long the meeting may take.
 	Timeout time.Duration
-	// Invitation is the invitation of all agents, without secret, rank and size.
+	// Invitation is the common part of all agents' invitations: Meet adds secret, rank and size.
 	Invitation Invitation
 }
 
-// Sessions are the agents of a run, each with its ssh.
+// Sessions holds the ssh sessions of all agents in a run.
 type Sessions struct {
 	all     []*session
 	working sync.WaitGroup
 }
 
-// secretBytes is the length of the secret of a run.
+// secretBytes is the length of a run's secret in bytes.
 const secretBytes = 32
 
-// Meet starts an agent on each of these hosts and collects their answers. The hosts are ranks 1, 2 and so on of a
-// run whose core is me, and keep their names in the list. The caller must end the sessions.
+// Meet starts an agent on each of the hosts and collects the agents' answers. The core is the task me, with rank 0; the
+// hosts get ranks 1, 2 and so on, and keep the names of the list. The caller must end the sessions.
 func Meet(ctx context.Context, me rollcall.Task, hosts []launchers.Host, o Options) (*agent.Meeting, *Sessions, error) {
 	if o.Command != "" && strings.TrimSpace(o.Command) == "" {
 		return nil, nil, fmt.Errorf("%s is %s but must be a command, as in ssh -F cluster.conf: leave it out for ssh",
@@ -71,7 +72,7 @@ func Meet(ctx context.Context, me rollcall.Task, hosts []launchers.Host, o Optio
 	return &agent.Meeting{Identity: id, Tasks: tasks}, all, nil
 }
 
-// open starts all agents at once. The first failure ends the others.
+// open starts all agents at once. If one agent fails, open ends the others.
 func (all *Sessions) open(ctx context.Context, hosts []launchers.Host, o Options) ([]rollcall.Task, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -108,9 +109,9 @@ func (all *Sessions) open(ctx context.Context, hosts []launchers.Host, o Options
 	return tasks, context.Cause(ctx)
 }
 
-// words returns the command line that starts the agent on a host. It has no secret. BatchMode makes ssh fail
-// instead of asking. A broken link ends ssh within the timeout, even if the core is gone. Options for interactive
-// sessions are turned off: forwarding, and shared connections that stay open.
+// words returns the command line that starts the agent on a host. The command line does not contain the secret.
+// BatchMode makes ssh fail instead of asking the user. If the link breaks, ssh ends within the timeout, even if the
+// core is gone. Forwarding and shared connections are turned off, because they serve interactive sessions.
 func words(host launchers.Host, o Options) []string {
 	seconds := max(1, int(o.Timeout.Seconds()))
 	list := strings.Fields(cmp.Or(o.Command, "ssh"))
@@ -125,11 +126,11 @@ func words(host launchers.Host, o Options) []string {
 	return append(list, "-T", "--", host.Target(), "exec "+program+" agent")
 }
 
-// notStarted is the error if ssh, or its replacement, cannot be started.
+// notStarted returns the error for an ssh, or a replacement command, that cannot be started.
 func notStarted(program string, o Options, err error) error {
 	var search *exec.Error
 	var file *fs.PathError
-	switch { // both errors name the program
+	switch { // both kinds of error contain the program's name
 	case errors.As(err, &file):
 		err = file.Err
 	case errors.As(err, &search):
@@ -142,7 +143,7 @@ func notStarted(program string, o Options, err error) error {
 		option.SSHVariable, quote.String(o.Command), quote.Word(program), err)
 }
 
-// name gives tasks the names of the list and refuses two tasks on one host.
+// name gives each task its name from the list, and returns an error if two tasks share a host.
 func name(tasks []rollcall.Task, hosts []launchers.Host) error {
 	first := map[string]string{tasks[0].Host: "this host"}
 	for i, h := range hosts {
@@ -156,7 +157,7 @@ func name(tasks []rollcall.Task, hosts []launchers.Host) error {
 	return nil
 }
 
-// Guard marks hosts, in the order of Gather, as lost when their ssh ends.
+// Guard marks a host as lost when its ssh ends. The hosts must be in the order of Gather.
 func (all *Sessions) Guard(hosts []*agent.Host) {
 	for i, s := range all.all {
 		all.working.Go(func() {
@@ -166,7 +167,7 @@ func (all *Sessions) Guard(hosts []*agent.Host) {
 	}
 }
 
-// End ends the remaining agents and waits for all.
+// End ends the remaining agents and waits until all have ended.
 func (all *Sessions) End() {
 	for _, s := range all.all {
 		all.working.Go(func() { s.end() })

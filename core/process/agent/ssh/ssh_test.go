@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
-// The test binary is the psbench of hosts, too.
+// When run as psbench agent, the test binary plays the psbench of a remote host.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
 		if err := double(); err != nil {
@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// sshDouble is a program that accepts ssh's command line and runs the command here. Variables say what an agent
-// would know of its host.
+// sshDouble is a script that accepts ssh's command line and runs the command on this machine. Variables give the agent
+// the facts that it would know about its host.
 const sshDouble = `#!/bin/sh
 echo "$@" >> "$DOUBLE/lines"
 while [ $# -gt 2 ]; do shift; done
@@ -43,7 +43,7 @@ echo a warning >&2
 HOST=$1 exec sh -c "$2"
 `
 
-// double is an agent that only answers, and leaves when the core is gone. It records that in a file.
+// double is a fake agent that answers and then waits until the core is gone. double records both steps in a file.
 func double() error {
 	host, folder := os.Getenv("HOST"), os.Getenv("DOUBLE")
 	if host == "refuses" {
@@ -82,7 +82,7 @@ func double() error {
 	return os.WriteFile(filepath.Join(folder, "left-"+host), nil, 0o600)
 }
 
-// meet has agents of hosts come; folder is where the double leaves what it does.
+// meet starts fake agents for the hosts. The fake agents write their records to folder.
 func meet(ctx context.Context, t *testing.T, timeout time.Duration,
 	hosts ...string) (tasks []rollcall.Task, sessions *Sessions, folder string, err error) {
 	t.Helper()
@@ -111,7 +111,7 @@ func meet(ctx context.Context, t *testing.T, timeout time.Duration,
 
 const patience = time.Minute
 
-// All agents answer, know the secret, which is on no command line, and leave when asked.
+// All agents answer, know the secret and leave when asked. No command line contains the secret.
 func TestMeeting(t *testing.T) {
 	tasks, sessions, folder, err := meet(t.Context(), t, patience, "good", "better")
 	if err != nil {
@@ -151,7 +151,7 @@ func TestMeeting(t *testing.T) {
 	}
 }
 
-// Errors name the host and the last message of ssh or the agent; agents that have answered leave.
+// Errors name the host and quote the last message of ssh or the agent. Agents that have answered are ended.
 func TestNoMeeting(t *testing.T) {
 	for hosts, want := range map[string]string{
 		"good,refuses":                 "no agent on refuses (rank 2): ssh has ended (exit status 1): no room here",
@@ -176,7 +176,7 @@ func TestNoMeeting(t *testing.T) {
 	}
 }
 
-// Without ssh there is no meeting, and an interrupt ends one.
+// Meet fails if ssh is missing. An interrupt also ends a meeting.
 func TestMeetingThatCannotBe(t *testing.T) {
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", t.TempDir())
@@ -204,7 +204,7 @@ func TestMeetingThatCannotBe(t *testing.T) {
 	}
 }
 
-// An agent takes only what a core would write.
+// Accept accepts only lines that a core would write.
 func TestAccept(t *testing.T) {
 	const good = `{"secret":"c2VjcmV0","rank":1,"size":2,"timeout_s":4,"registry":["/a.json"],"variables":["GOGC=off"],"of_a_later_version":1}`
 	i, gone, err := Accept(t.Context(), strings.NewReader(good+"\nmore"))
@@ -250,7 +250,7 @@ func FuzzInvitation(f *testing.F) {
 	})
 }
 
-// Output of ssh comes in pieces, of any length.
+// The output of ssh may arrive in pieces of any length.
 func TestOutputOfSSH(t *testing.T) {
 	const out = "Welcome\npsbench agent\n\npsbench agent: abc\npsbench agent: def\n"
 	const errs = "Warning: a\npsbench: the reason\n \n"

@@ -15,21 +15,21 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// Memory limits a plugin's memory: by a cgroup that it joins or, if there is none, by RLIMIT_DATA. RLIMIT_DATA
-// counts private mappings, used or not, which are about 150 MB in a Go program. It does not count shared memory or
-// the memory of children.
+// Memory is the memory limit of a plugin. A cgroup enforces the limit. If no cgroup can be made, RLIMIT_DATA enforces
+// it. RLIMIT_DATA counts private mappings, used or not; a Go program has about 150 MB of them. RLIMIT_DATA does not
+// count shared memory or the memory of children.
 type Memory struct {
 	Bytes int64
-	Group string // folder of the cgroup; "": RLIMIT_DATA
+	Group string // folder of the cgroup; "" for RLIMIT_DATA
 }
 
-// Arguments returns the arguments of Become that precede the program.
+// Arguments returns the first arguments for Become. The program's path and arguments follow them.
 func (m Memory) Arguments() []string {
 	return []string{strconv.FormatInt(m.Bytes, 10), m.Group}
 }
 
-// Become limits the memory of this process, as Arguments says, and then becomes the program whose path and
-// arguments follow. It returns only on failure.
+// Become limits the memory of this process as Arguments says, and then executes the program whose path and arguments
+// follow. Become returns only on failure.
 func Become(args []string) error {
 	bytes, err := strconv.ParseUint(args[0], 10, 64)
 	if err != nil {
@@ -46,7 +46,7 @@ func Become(args []string) error {
 	return syscall.Exec(path, args[3:], environ) // #nosec G204 G702 -- the plugin
 }
 
-// join makes this process join a cgroup.
+// join moves this process into a cgroup.
 func join(group string) error {
 	return writeGroup(group, "cgroup.procs", strconv.Itoa(os.Getpid()))
 }
@@ -57,12 +57,12 @@ type Group struct {
 	files  groupFiles
 }
 
-// groupFiles are the names of the files that limit memory in a version of cgroups.
+// groupFiles holds the names of the files that limit memory, for one version of cgroups.
 type groupFiles struct {
 	limit   string
-	swap    string // limits memory and swap together, or swap alone
-	swapped bool   // swap alone
-	events  string // has a line with the number of killed processes
+	swap    string // limits swap alone, or memory and swap together
+	swapped bool   // whether the file swap limits swap alone
+	events  string // file that counts killed processes
 }
 
 var groupVersions = []groupFiles{
@@ -70,8 +70,9 @@ var groupVersions = []groupFiles{
 	{limit: "memory.limit_in_bytes", swap: "memory.memsw.limit_in_bytes", events: "memory.oom_control"},
 }
 
-// MakeGroup makes a named cgroup below this process's cgroup. It returns nil if that is not allowed or cannot limit
-// memory. In version 2, a cgroup with processes cannot limit memory below it, except the root cgroup.
+// MakeGroup makes a cgroup with this name below the cgroup of this process. MakeGroup returns nil if this is not
+// permitted or the new cgroup cannot limit memory. In version 2, a cgroup with processes cannot limit the memory of
+// cgroups below it, unless it is the root cgroup.
 func MakeGroup(name string, bytes int64) *Group { return makeGroup(ownGroups(), name, bytes) }
 
 func makeGroup(parents []string, name string, bytes int64) *Group {
@@ -88,8 +89,8 @@ func makeGroup(parents []string, name string, bytes int64) *Group {
 	return nil
 }
 
-// ownGroups returns the folders of this process's memory cgroups. A mount may show only a cgroup above it; a cgroup
-// made there would escape the user's limits, so such a mount is skipped.
+// ownGroups returns the folders of the memory cgroups to which this process belongs. A mount may show only an ancestor
+// of the process's cgroup. A new cgroup there would escape the user's limits, so ownGroups skips such mounts.
 func ownGroups() (folders []string) {
 	for _, chain := range procfs.Cgroups(procfs.Here(), "memory") {
 		if own := chain[0]; slices.Contains(strings.Fields(own.Text("cgroup.procs")), strconv.Itoa(os.Getpid())) {
@@ -99,7 +100,7 @@ func ownGroups() (folders []string) {
 	return folders
 }
 
-// boundMemory reports whether the cgroup, of either version, now limits memory.
+// boundMemory sets the memory limit with the files of either version, and reports whether it succeeded.
 func (g *Group) boundMemory(bytes int64) bool {
 	for _, g.files = range groupVersions {
 		if g.bound(bytes) == nil {
@@ -109,7 +110,7 @@ func (g *Group) boundMemory(bytes int64) bool {
 	return false
 }
 
-// bound sets the limit. Some systems have no limit for swap.
+// bound sets the limit. bound tolerates a missing swap limit, because some systems do not have one.
 func (g *Group) bound(bytes int64) error {
 	limit := strconv.FormatInt(bytes, 10)
 	if err := writeGroup(g.folder, g.files.limit, limit); err != nil {
@@ -122,7 +123,7 @@ func (g *Group) bound(bytes int64) error {
 	return nil
 }
 
-// Path returns the folder, or "" for a nil Group.
+// Path returns the folder of the cgroup, or "" for a nil Group.
 func (g *Group) Path() string {
 	if g == nil {
 		return ""
@@ -130,8 +131,8 @@ func (g *Group) Path() string {
 	return g.folder
 }
 
-// Exceeded reports whether a process was killed for exceeding the limit. known is false if there is no cgroup or no
-// process joined it.
+// Exceeded reports whether the kernel killed a process of the cgroup for exceeding the limit. known is false if g is
+// nil or no process joined the cgroup.
 func (g *Group) Exceeded() (exceeded, known bool) {
 	if g == nil {
 		return false, false
@@ -145,7 +146,8 @@ func (g *Group) Exceeded() (exceeded, known bool) {
 	return false, err == nil
 }
 
-// Remove removes the cgroup after all its processes have gone, which the kernel may notice with a delay.
+// Remove removes the cgroup. All its processes must have ended. Remove retries, because the kernel may notice their
+// ends with a delay.
 func (g *Group) Remove() {
 	for range 100 {
 		if err := os.Remove(g.folder); err == nil || os.IsNotExist(err) {
@@ -155,7 +157,7 @@ func (g *Group) Remove() {
 	}
 }
 
-// GroupsOf returns the cgroups with names of the form RUN.*.
+// GroupsOf returns all cgroups of a run, whose names have the form RUN.*.
 func GroupsOf(run string) (groups []*Group) {
 	for _, parent := range ownGroups() {
 		folders, _ := filepath.Glob(filepath.Join(parent, run+".*"))

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// A cgroup of version 2 is bounded by other files than one of version 1; what has no such files
-// cannot bound memory.
+// Versions 1 and 2 of cgroups use different files to limit memory. A cgroup without these files cannot limit memory.
 func TestVersionsOfCgroups(t *testing.T) {
 	for name, c := range map[string]struct {
-		files map[string]string // of a cgroup, as the kernel makes them
+		files map[string]string // files that the kernel makes in a cgroup
 		want  map[string]string
 		ooms  string
 	}{

@@ -16,24 +16,25 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// The needs of a run, counted on the default run of 4 plugins. Go's runtime ends a process with pages of stacks if
-// it gets no thread, so a run that does not fit is refused before it starts.
+// These constants are the needs of a run, measured with the default run of 4 plugins. If Go's runtime cannot start a
+// thread, it dies and prints pages of stack traces. Check therefore refuses a run that does not fit before it starts.
 const (
-	threadsOfCore       = 16 // additional threads of the core in a run, and its supervisor
+	threadsOfCore       = 16 // additional threads of the core during a run, and of its supervisor
 	threadsOfPlugin     = 9
 	descriptorsOfCore   = 24
-	descriptorsOfPlugin = 5 // pipes, calls, the supervisor's line, a log
+	descriptorsOfPlugin = 5 // pipes, calls, the connection to the supervisor, a log
 )
 
-// source is where the limits are read.
+// source holds the limits, and the file system from which usage is read.
 type source struct {
 	root        fs.FS
 	uid         int
-	processes   uint64 // RLIMIT_NPROC, which counts the user's threads
-	descriptors uint64 // RLIMIT_NOFILE
+	processes   uint64 // RLIMIT_NPROC, which limits all threads of the user
+	descriptors uint64 // value of RLIMIT_NOFILE
 }
 
-// Check returns an error if this many plugin processes exceed the limits of threads or descriptors.
+// Check returns an error if a run with this many plugin processes would exceed the limits of threads or file
+// descriptors.
 func Check(plugins int) error {
 	m := source{root: procfs.Here(), uid: os.Getuid(), processes: limitOf(unix.RLIMIT_NPROC),
 		descriptors: limitOf(unix.RLIMIT_NOFILE)}
@@ -62,7 +63,7 @@ func (m source) requireRoom(plugins int) error {
 	return nil
 }
 
-// threads returns how many more threads may be started, and by which limit.
+// threads returns how many more threads can be started, and the name of the limit that determines this.
 func (m source) threads() (left int, limit string) {
 	left = math.MaxInt
 	if m.processes < math.MaxInt && !m.exempt() {
@@ -75,8 +76,8 @@ func (m source) threads() (left int, limit string) {
 	return left, limit
 }
 
-// exempt reports whether RLIMIT_NPROC does not apply: to the machine's root, and to users who may exceed limits
-// there. A container's root is neither.
+// exempt reports whether RLIMIT_NPROC does not apply to this user. The kernel exempts the machine's root and users with
+// the capability to exceed limits there. The root of a container is not exempt.
 func (m source) exempt() bool {
 	ids := procfs.Text(m.root, "proc/self/uid_map")
 	if !slices.Equal(strings.Fields(ids), []string{"0", "0", "4294967295"}) {
@@ -87,7 +88,7 @@ func (m source) exempt() bool {
 	return m.uid == 0 || capabilities&may != 0
 }
 
-// threadsOfUser counts the threads of all visible processes of the user.
+// threadsOfUser counts the threads of all visible processes of this user.
 func (m source) threadsOfUser() int {
 	processes, _ := fs.Glob(m.root, "proc/[0-9]*")
 	total := 0
@@ -101,7 +102,7 @@ func (m source) threadsOfUser() int {
 	return total
 }
 
-// status returns the named file of a process, or "" once the process has ended.
+// status returns the content of a process's status file, or "" if the process has ended.
 func (m source) status(process string) string {
 	return procfs.Text(m.root, path.Join("proc", process, "status"))
 }

@@ -19,7 +19,7 @@ func TestLimits(t *testing.T) {
 		processes   uint64
 		descriptors uint64
 		plugins     int
-		want        string // empty: it fits
+		want        string // expected error; empty if the run fits
 	}{
 		"no limits": {processes: math.MaxUint64, plugins: 128},
 		"descriptors": {processes: math.MaxUint64, descriptors: 40, plugins: 4,

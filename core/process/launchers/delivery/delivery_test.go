@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// receive takes what stands in text, and returns all that came of it.
+// receive passes text to a Receiver, and returns everything that it received.
 func receive(t *testing.T, text io.Reader) (stdout string, foreign []string, folder string, status int, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -26,7 +26,7 @@ func receive(t *testing.T, text io.Reader) (stdout string, foreign []string, fol
 	return out.String(), foreign, folder, status, err
 }
 
-// tree is what lies in a folder: the texts of files by path, "/" of folders.
+// tree returns the contents of a folder: the text of each file by its path, and "/" for each folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -45,7 +45,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Everything that is sent arrives, whatever its bytes and size, and earlier output is kept apart.
+// All output and files arrive complete, whatever bytes they contain and however large they are. Output from before the
+// start is kept apart.
 func TestAllComes(t *testing.T) {
 	sent := t.TempDir()
 	files := map[string]string{"json/r.json": "{}\n", "out/empty": "",
@@ -90,7 +91,7 @@ func TestAllComes(t *testing.T) {
 
 const begin = `{"start":{"job":"1","nodes":"n"}}` + "\n"
 
-// What is cut off, or no frame, is an error, and no file comes to lie elsewhere.
+// Truncated or invalid input is an error. No file is written outside the folder.
 func TestWrongLines(t *testing.T) {
 	for lines, want := range map[string]string{
 		"":                                 ErrCut.Error(),
@@ -115,7 +116,7 @@ func TestWrongLines(t *testing.T) {
 	}
 }
 
-// Whatever lines come, nothing is written outside of the folder, and a status follows what began.
+// With any input, nothing is written outside the folder. If Receive succeeds, a status followed the start.
 func FuzzReceive(f *testing.F) {
 	f.Add(begin + `{"file":"out/"}` + "\n" + `{"file":"out/a","data":"aGk="}` + "\n" + `{"status":2}`)
 	f.Add(begin + `{"file":"a/../../b","data":"aGk="}` + "\n{}\n")

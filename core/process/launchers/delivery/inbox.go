@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Flags of psbench that name the files that a command leaves.
+// These are the flags of psbench that name output files.
 const (
 	OutFlag    = "out"
 	JSONFlag   = "json"
@@ -22,21 +22,22 @@ const (
 	RecordFlag = "record"
 )
 
-// Inbox holds the files that a command leaves on a node until Publish moves them to the user's paths.
+// Inbox holds the output files of a remote command until Publish moves them to the user's paths.
 type Inbox struct {
-	// Folder has one folder for each flag that names files.
+	// Folder contains one entry for each flag that names output files.
 	Folder string
 
-	paths map[string]string // by flag
+	paths map[string]string // keyed by flag
 }
 
-// NewInbox returns the inbox for the paths by flag. It refuses paths early that Publish could not write.
+// NewInbox returns an inbox for the paths, which are keyed by flag. NewInbox returns an error early if Publish could
+// not write to a path.
 func NewInbox(paths map[string]string) (*Inbox, error) {
 	b := &Inbox{Folder: filepath.Join(os.TempDir(), ".psbench."+rand.Text()[:8]+".tmp"), paths: paths}
 	for flag, path := range paths {
 		var err error
 		switch flag {
-		case OutFlag: // Publish renames it, so it must be on the same file system
+		case OutFlag: // Publish renames this folder, so both must be on the same file system
 			b.Folder = filepath.Join(filepath.Dir(filepath.Clean(path)),
 				"."+filepath.Base(path)+"."+rand.Text()[:8]+".tmp")
 			err = folder.Vacant(path)
@@ -50,7 +51,7 @@ func NewInbox(paths map[string]string) (*Inbox, error) {
 	return b, nil
 }
 
-// writable returns an error if a file cannot be created at path; a device or a pipe is allowed.
+// writable returns an error if no file can be created at path. Devices and pipes are allowed.
 func writable(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil
@@ -63,12 +64,12 @@ func writable(path string) error {
 	return nil
 }
 
-// Publish moves the files to the user's paths.
+// Publish moves the received files to the user's paths.
 func (b *Inbox) Publish() error {
 	for flag, path := range b.paths {
 		from := filepath.Join(b.Folder, flag)
 		if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
-			continue // the command ended before it left any
+			continue // the command ended before it wrote this file
 		}
 		var err error
 		switch flag {
@@ -87,10 +88,10 @@ func (b *Inbox) Publish() error {
 	return nil
 }
 
-// Discard removes the files that Publish has not moved.
+// Discard removes all files that Publish has not moved.
 func (b *Inbox) Discard() { _ = os.RemoveAll(b.Folder) }
 
-// moveFolder moves a folder in one step to a path that has at most an empty folder.
+// moveFolder renames a folder to a path. A folder at this path must be empty.
 func moveFolder(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Files that arrive get the user's paths. Paths of missing files stay untouched.
+// Publish moves the received files to the user's paths. Paths without a received file stay untouched.
 func TestInbox(t *testing.T) {
 	dir := t.TempDir()
 	out, result, logs := filepath.Join(dir, "run"), filepath.Join(dir, "r.json"), filepath.Join(dir, "logs")
@@ -41,7 +41,7 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// Paths that Publish could not write are refused before anything runs.
+// NewInbox returns an error for paths to which Publish could not write.
 func TestInboxRefuses(t *testing.T) {
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "file"), nil, 0o600); err != nil {

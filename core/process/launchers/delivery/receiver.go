@@ -15,14 +15,14 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Receiver is the side that submitted the command.
+// Receiver receives a delivery, on the node that submitted the command.
 type Receiver struct {
-	// Stdout gets the command's output, and Foreign each line from before its start.
+	// Stdout receives the command's output. Foreign is called with each line from before the command's start.
 	Stdout  io.Writer
 	Foreign func(line string)
-	// Folder receives the files. It is created with the first one.
+	// Folder is where the files are written. Folder is created with the first file.
 	Folder string
-	// Began is called with where the command runs, Heard for every frame.
+	// Began is called with where the command runs. Heard is called for every frame.
 	Began func(Start)
 	Heard func()
 
@@ -32,10 +32,10 @@ type Receiver struct {
 	began bool
 }
 
-// ErrCut means that the command did not reach its end.
+// ErrCut means that the delivery ended before the command did.
 var ErrCut = errors.New("its standard output has ended before its exit status")
 
-// Receive reads everything that a Sender sends and returns the exit status. All files are then complete.
+// Receive reads a delivery to its end and returns the command's exit status. All files are then complete.
 func (r *Receiver) Receive(from io.Reader) (status int, err error) {
 	defer func() {
 		err = errors.Join(err, r.finish())
@@ -69,7 +69,7 @@ func (r *Receiver) Receive(from io.Reader) (status int, err error) {
 	return 0, ErrCut
 }
 
-// parse reads a line; ok is false if it is not a frame.
+// parse parses a line. ok is false if the line is not a frame.
 func parse(line []byte) (f frame, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -90,7 +90,7 @@ func (r *Receiver) take(f frame) error {
 	return nil
 }
 
-// write appends data to a file, which stays within the folder whatever its name is.
+// write appends data to a file. The file stays within the folder, whatever its name contains.
 func (r *Receiver) write(name string, data []byte) (err error) {
 	if r.root == nil {
 		if err = os.MkdirAll(r.Folder, 0o777); err == nil { // #nosec G301 -- the user's umask
@@ -118,7 +118,7 @@ func (r *Receiver) write(name string, data []byte) (err error) {
 	return r.failed(name, err)
 }
 
-// finish puts the current file on the disk.
+// finish flushes the current file to disk and closes it.
 func (r *Receiver) finish() error {
 	if r.file == nil {
 		return nil

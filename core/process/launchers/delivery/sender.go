@@ -1,9 +1,9 @@
-// Package delivery sends the output and the files of a command from its node to the node that submitted it, over
-// the standard output of a job. So no shared file system is needed.
+// Package delivery sends the output and the files of a command from its node to the node that submitted it, over the
+// standard output of a job. The delivery needs no shared file system.
 //
-// Each line is a JSON frame with bytes in base64: launchers pass lines on at once, and output of the job's prolog
-// before the first frame can be recognised. An empty frame follows after each silent second, so the other side
-// knows that the node is alive. The last frame has the exit status, after all files.
+// Each line is a JSON frame with bytes in base64. Launchers pass lines on at once, and the receiver can recognise
+// output of the job's prolog before the first frame. After each second without other frames the sender sends an empty
+// one, as a heartbeat. The last frame contains the exit status and follows all files.
 package delivery
 
 import (
@@ -24,18 +24,18 @@ type Start struct {
 	Nodes string `json:"nodes"`
 }
 
-// frame is a line. At most one of its values is set.
+// frame is one line. frame has at most one kind of content.
 type frame struct {
 	Start  *Start `json:"start,omitempty"`
 	Stdout []byte `json:"stdout,omitempty"`
-	// File is the path of a file, and Data its next piece, starting with the first. The path is within a folder
-	// whose name both sides know. A path that ends in a slash is a folder.
+	// File is the path of a file. Data is its next piece; the pieces are sent in order from the first. The path is
+	// relative to a folder that both sides know. A path that ends in a slash is a folder.
 	File   string `json:"file,omitempty"`
 	Data   []byte `json:"data,omitempty"`
 	Status *int   `json:"status,omitempty"`
 }
 
-// pieceBytes limits the bytes in a frame, and lineBytes its line.
+// pieceBytes limits the data in a frame, and lineBytes limits its line. Both limits are in bytes.
 const (
 	pieceBytes = 48 << 10
 	lineBytes  = 128 << 10
@@ -44,14 +44,14 @@ const (
 // Beat is the longest time between frames.
 const Beat = time.Second
 
-// Sender is the side of the command. Its methods may be called in parallel.
+// Sender sends a delivery, on the node of the command. The methods of Sender may be called concurrently.
 type Sender struct {
 	mu         sync.Mutex
 	lines      *json.Encoder
 	stop, over chan struct{}
 }
 
-// NewSender sends to w until End.
+// NewSender starts a delivery to w. End ends it.
 func NewSender(w io.Writer, about Start) (*Sender, error) {
 	s := &Sender{lines: json.NewEncoder(w), stop: make(chan struct{}), over: make(chan struct{})}
 	if err := s.send(frame{Start: &about}); err != nil {
@@ -70,7 +70,7 @@ func (s *Sender) beat() {
 		case <-s.stop:
 			return
 		case <-tick.C:
-			_ = s.send(frame{}) // the next Write returns the error
+			_ = s.send(frame{}) // if this fails, the next Write returns the error
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (s *Sender) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Folder sends all files and folders in dir; paths are relative to it.
+// Folder sends all files and folders in dir, with paths relative to dir.
 func (s *Sender) Folder(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Sender) file(root *os.Root, name string) error {
 	}
 }
 
-// End sends the exit status of the command and stops sending.
+// End sends the exit status of the command and ends the delivery.
 func (s *Sender) End(status int) error {
 	close(s.stop)
 	<-s.over

@@ -1,8 +1,8 @@
-// Package pmi speaks PMI-1 with the launcher of a parallel job. PMI-1 is the interface between process managers and
-// MPI libraries: lines of text over an inherited connection. It gives the tasks of a job a key-value store, and a
-// barrier after which all tasks see what each has put.
+// Package pmi speaks PMI-1 with the launcher of a parallel job. PMI-1 is the interface between process managers and MPI
+// libraries; it sends lines of text over an inherited connection. PMI-1 gives the tasks of a job a key-value store and
+// a barrier. After the barrier, all tasks see what each task has stored.
 //
-// srun --mpi=pmi2 and MPICH's mpiexec speak it. Both show values only after the barrier.
+// srun --mpi=pmi2 and MPICH's mpiexec speak PMI-1. With both, stored values become visible only after the barrier.
 package pmi
 
 import (
@@ -21,29 +21,29 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Client is one task's connection. Calls must not overlap.
+// Client is the connection of one task. The methods of Client must not be called concurrently.
 type Client struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	timeout time.Duration
 	store   string // name of the key-value store
 	limits  Limits
-	broken  error // the first failure; after it, answers may not match requests
+	broken  error // first failure; afterwards, answers may not match requests
 }
 
-// Limits are the launcher's limits in bytes, including the end of a C string.
+// Limits holds the launcher's limits in bytes. The limits include the terminating zero of a C string.
 type Limits struct{ Name, Key, Value int }
 
-// ErrNoKey is the error for a key without a value.
+// ErrNoKey means that no task has stored a value for the key.
 var ErrNoKey = errors.New("there is no such key")
 
-// Inherited returns the connection whose descriptor a variable of the environment gives.
+// Inherited returns the connection that this process has inherited. value is the value of variable, a file descriptor.
 func Inherited(variable, value string) (net.Conn, error) {
 	fd, err := strconv.ParseUint(value, 10, 20)
 	if err != nil || fd <= 2 {
 		return nil, fmt.Errorf("%s is %s but must be the number of a descriptor above 2", variable, quote.String(value))
 	}
-	// A left over variable may give the number of an unrelated descriptor, which must stay open.
+	// The variable may be left over and name a descriptor of something else, which must stay open.
 	var is unix.Stat_t
 	if err := unix.Fstat(int(fd), &is); err != nil { // #nosec G115 -- at most 20 bits
 		return nil, fmt.Errorf("%s is %s, but that is no connection to a launcher: %w", variable, value, err)
@@ -53,14 +53,14 @@ func Inherited(variable, value string) (net.Conn, error) {
 	}
 	file := os.NewFile(uintptr(fd), variable)
 	defer func() { _ = file.Close() }()
-	conn, err := net.FileConn(file) // a duplicate that children do not inherit
+	conn, err := net.FileConn(file) // a duplicate that child processes do not inherit
 	if err != nil {
 		return nil, fmt.Errorf("%s is %s, but that is no connection to a launcher: %w", variable, value, cause(err))
 	}
 	return conn, nil
 }
 
-// cause removes the name of the system call.
+// cause strips the name of the system call from an error.
 func cause(err error) error {
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) {
 		return call.Err
@@ -68,7 +68,8 @@ func cause(err error) error {
 	return err
 }
 
-// Open starts the conversation. No answer takes longer than timeout; only a barrier waits for other tasks.
+// Open starts the protocol. timeout limits how long each answer may take, except the answer to a barrier, which waits
+// for other tasks.
 func Open(ctx context.Context, conn net.Conn, timeout time.Duration) (*Client, error) {
 	c := &Client{conn: conn, in: bufio.NewReaderSize(conn, longest), timeout: timeout}
 	if err := c.begin(ctx); err != nil {
@@ -116,7 +117,7 @@ func (c *Client) Limits() Limits { return c.limits }
 // Store returns the name of the job's key-value store.
 func (c *Client) Store() string { return c.store }
 
-// AppNum returns the number of this task's program on the command line; -1 if the launcher has none.
+// AppNum returns the index of this task's program on the launcher's command line, or -1 if the launcher has none.
 func (c *Client) AppNum(ctx context.Context) (int, error) {
 	answer, err := c.ask(ctx, message{command: "get_appnum"}, "appnum")
 	if err != nil {
@@ -129,7 +130,7 @@ func (c *Client) AppNum(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// Put stores a value, which all tasks see after the next barrier.
+// Put stores a value. All tasks see the value after the next barrier.
 func (c *Client) Put(ctx context.Context, key, value string) error {
 	switch {
 	case key == "" || !isWord(key) || len(key) >= c.limits.Key:
@@ -159,14 +160,14 @@ func (c *Client) Get(ctx context.Context, key string) (string, error) {
 	return value, nil
 }
 
-// Barrier waits until all tasks have called it.
+// Barrier waits until all tasks have called Barrier.
 func (c *Client) Barrier(ctx context.Context) error {
 	_, err := c.ask(ctx, message{command: "barrier_in"}, "barrier_out")
 	return err
 }
 
-// Close ends the conversation in order, if possible, and closes the connection. Launchers treat a task that ends
-// without Close as failed.
+// Close ends the protocol in order, if possible, and closes the connection. If a task ends without Close, launchers
+// treat the task as failed.
 func (c *Client) Close(ctx context.Context) error {
 	var err error
 	if c.broken == nil {
@@ -189,7 +190,7 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-// ask sends a request and waits for its answer.
+// ask sends a request and waits for the answer.
 func (c *Client) ask(ctx context.Context, request message, want string) (message, error) {
 	if c.broken != nil {
 		return message{}, c.broken
@@ -208,7 +209,7 @@ func (c *Client) ask(ctx context.Context, request message, want string) (message
 		return answer, c.fail(request.command,
 			fmt.Errorf("cmd=%s came, but the answer to it is cmd=%s", quote.Text(answer.command), want))
 	}
-	// Hydra sends rc=0 only in answers that can have another rc.
+	// Hydra sends rc=0 only in those answers that can have another rc.
 	if code, given := answer.value("rc"); given && code != "0" {
 		reason, _ := answer.value("msg")
 		return answer, &RefusedError{request.command, code, reason}
@@ -231,7 +232,7 @@ func (c *Client) exchange(request message) (message, error) {
 	return answer, err
 }
 
-// explain says why no answer came.
+// explain returns an error that says why no answer was received.
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -242,13 +243,13 @@ func (c *Client) explain(err error) error {
 	return cause(err)
 }
 
-// fail ends the conversation, because later answers may belong to other requests.
+// fail records err and makes all later requests fail, because later answers may belong to other requests.
 func (c *Client) fail(command string, err error) error {
 	c.broken = fmt.Errorf("PMI %s: %w", command, err)
 	return c.broken
 }
 
-// number parses a numeric word; -1 if it is missing.
+// number returns the numeric value of a word, or -1 if the word is missing.
 func (m message) number(key string) (int, error) {
 	value, found := m.value(key)
 	if !found {

@@ -28,7 +28,7 @@ func open(t *testing.T, s *pmitest.Server, rank int, timeout time.Duration) *pmi
 	return c
 }
 
-// After the barrier every task has what each has put.
+// After the barrier, every task can read what each task has stored.
 func TestTasksExchange(t *testing.T) {
 	const size = 5
 	s := &pmitest.Server{Size: size}
@@ -64,7 +64,7 @@ func TestTasksExchange(t *testing.T) {
 	}
 }
 
-// Whatever a launcher answers, the error names the request and what came.
+// For every invalid answer, the error contains the request and the answer.
 func TestWrongAnswers(t *testing.T) {
 	for answer, want := range map[string]string{
 		"":                       `PMI barrier_in: no answer within 200ms`,
@@ -98,7 +98,7 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// What a launcher says at first must be what psbench can work with.
+// Open fails if the launcher's first answers are not usable.
 func TestWrongBeginnings(t *testing.T) {
 	for answer, want := range map[string][2]string{
 		"cmd=response_to_init pmi_version=2 pmi_subversion=0 rc=0\n": {"cmd=init",
@@ -124,7 +124,7 @@ func TestWrongBeginnings(t *testing.T) {
 	}
 }
 
-// A launcher that dies, and a user who has enough, end what waits.
+// A wait ends when the launcher dies or the user interrupts.
 func TestEnds(t *testing.T) {
 	server, task := net.Pipe()
 	go func() {
@@ -146,7 +146,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// What cannot be in a line is not sent.
+// Put refuses keys and values that do not fit into a line.
 func TestPutRefuses(t *testing.T) {
 	c := open(t, &pmitest.Server{Size: 1}, 0, time.Second)
 	for i, pair := range [][2]string{{"", "v"}, {"a b", "v"}, {"k", ""}, {"k", "v\ncmd=abort"},
@@ -178,7 +178,7 @@ func TestInherited(t *testing.T) {
 	}
 }
 
-// Nothing that comes makes a client panic, or wait for longer than it may.
+// No input makes a client panic or exceed its timeout.
 func FuzzClient(f *testing.F) {
 	f.Add([]byte(
 		"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\ncmd=maxes kvsname_max=9 keylen_max=9 vallen_max=9\n"))

@@ -7,7 +7,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// message is a line of the protocol: cmd=NAME, then KEY=VALUE for each word.
+// message is a line of the protocol: cmd=NAME, followed by KEY=VALUE for each word.
 type message struct {
 	command string
 	words   []word
@@ -15,10 +15,10 @@ type message struct {
 
 type word struct{ key, value string }
 
-// longest limits a line: the limits of every known launcher allow 2 KiB.
+// longest limits a line, in bytes. All known launchers need at most 2 KiB.
 const longest = 8 << 10
 
-// format writes a message as a line. All of its words must satisfy isWord.
+// format formats a message as a line. All its words must satisfy isWord.
 func (m message) format() string {
 	var line strings.Builder
 	line.WriteString("cmd=" + m.command)
@@ -29,7 +29,7 @@ func (m message) format() string {
 	return line.String()
 }
 
-// value returns the value of a word, or false if the key is missing.
+// value returns the value of a key. value returns false if the key is missing.
 func (m message) value(key string) (string, bool) {
 	for _, w := range m.words {
 		if w.key == key {
@@ -39,7 +39,7 @@ func (m message) value(key string) (string, bool) {
 	return "", false
 }
 
-// parse reads a line, including its end. A value may have a = but no space.
+// parse parses a line, which must end in a newline. A value may contain an equals sign but no space.
 func parse(line string) (message, error) {
 	var m message
 	text, ended := strings.CutSuffix(line, "\n")
@@ -67,12 +67,12 @@ func parse(line string) (message, error) {
 	return m, nil
 }
 
-// isKey accepts names of the protocol itself.
+// isKey reports whether s is a valid name in the protocol.
 func isKey(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// isWord accepts words that a line can have: printable ASCII without spaces.
+// isWord reports whether s fits into a line: it must be printable ASCII without spaces.
 func isWord(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

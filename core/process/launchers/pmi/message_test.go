@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What real launchers answer: Slurm 22.05 (srun --mpi=pmi2) and Hydra of MPICH 4.0.2, recorded.
+// These are recorded answers of real launchers: Slurm 22.05 (srun --mpi=pmi2) and Hydra of MPICH 4.0.2.
 func TestParseRecorded(t *testing.T) {
 	for _, line := range []string{
 		"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n",
@@ -35,7 +35,7 @@ func TestParseRecorded(t *testing.T) {
 	}
 }
 
-// What is read is written as it was.
+// Formatting a parsed message gives the same line.
 func FuzzParse(f *testing.F) {
 	f.Add("cmd=get_result rc=0 value=x=y\n")
 	f.Fuzz(func(t *testing.T, line string) {

@@ -12,25 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// libraryName is the name of all versions since 2.
+// libraryName is the file name of the PMIx library. All versions since 2 use it.
 const libraryName = "libpmix.so.2"
 
-// Constants of pmix_common.h, which never change.
+// These constants are from pmix_common.h. The values of these constants never change.
 const (
 	success      = 0
 	typeBool     = 1
 	typeString   = 3
 	scopeGlobal  = 3
-	rankWildcard = 1<<32 - 2 // all ranks
+	rankWildcard = 1<<32 - 2 // stands for all ranks
 )
 
-// process is pmix_proc_t.
+// process has the layout of pmix_proc_t.
 type process struct {
 	namespace [256]byte
 	rank      uint32
 }
 
-// value is pmix_value_t for a text, or for true if text is nil.
+// value has the layout of pmix_value_t that contains a text. If text is nil, the value is true.
 type value struct {
 	kind uint16
 	_    [6]byte
@@ -38,7 +38,7 @@ type value struct {
 	_    [16]byte
 }
 
-// truth is pmix_value_t for a bool.
+// truth has the layout of pmix_value_t that contains a bool.
 type truth struct {
 	kind uint16
 	_    [6]byte
@@ -46,14 +46,14 @@ type truth struct {
 	_    [23]byte
 }
 
-// info is pmix_info_t for a bool.
+// info has the layout of pmix_info_t that contains a bool.
 type info struct {
 	key   [512]byte
-	_     [8]byte // flags
+	_     [8]byte // flags of pmix_info_t
 	value truth
 }
 
-// library holds the functions of libpmix. Each returns a pmix_status_t.
+// library holds functions of libpmix. Each function returns a pmix_status_t.
 type library struct {
 	self     process
 	init     func(self *process, infos *info, count uintptr) int32
@@ -66,7 +66,7 @@ type library struct {
 
 // open loads the library and connects to the launcher.
 func open() (store, error) {
-	runtime.LockOSThread() // dlerror reports failures of its own thread
+	runtime.LockOSThread() // dlerror reports the failures of its own thread
 	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(libraryName, purego.RTLD_NOW|purego.RTLD_GLOBAL) // its components need it
 	if err != nil {
@@ -112,8 +112,9 @@ func (l *library) Fence() error {
 	return failed("PMIx_Fence", l.fence(all, 1, collect, 1))
 }
 
-// Get implements store. PMIx stores values by rank. As in package rollcall, a key that ends in a dash and a number
-// belongs to that rank, any other key to rank 0. Not all versions find the rank on their own.
+// Get implements store. PMIx stores values by rank, and not all versions find the rank on their own. As in package
+// rollcall, a key that ends in a dash and a number belongs to the rank with that number. All other keys belong to rank
+// 0.
 func (l *library) Get(key string) (string, error) {
 	name, err := unix.BytePtrFromString(key)
 	if err != nil {
@@ -130,7 +131,7 @@ func (l *library) Get(key string) (string, error) {
 	if v == nil || v.kind != typeString || v.text == nil {
 		return "", fmt.Errorf("PMIx_Get gives no text for %s", key)
 	}
-	return unix.BytePtrToString(v.text), nil // not freed, since the process ends soon
+	return unix.BytePtrToString(v.text), nil // the text is not freed, because the process ends soon
 }
 
 // Close implements store.

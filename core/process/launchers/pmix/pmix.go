@@ -1,6 +1,6 @@
-// Package pmix gives the tasks of a launcher that speaks PMIx, such as Open MPI's mpirun and srun --mpi=pmix, the
-// store of package pmi. PMIx is a library. A child process loads it and translates between it and PMI-1, which the
-// child speaks with the task.
+// Package pmix gives the tasks of a launcher with PMIx, such as Open MPI's mpirun and srun --mpi=pmix, the key-value
+// store of package pmi. PMIx is a C library. A child process loads this library. The task speaks PMI-1 with the child
+// process, which translates to PMIx.
 package pmix
 
 import (
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Argument as the first argument makes the executable the translating process.
+// Argument as the first argument makes the executable run the child process that translates.
 const Argument = "__pmix"
 
-// store is a launcher's key-value store.
+// store is the key-value store of a launcher.
 type store interface {
 	Put(key, value string) error
 	Fence() error
@@ -27,14 +27,14 @@ type store interface {
 	Close() error
 }
 
-// descriptor is the connection's descriptor in the child.
+// descriptor is the file descriptor of the connection in the child process.
 const descriptor = 3
 
-// endTimeout limits how long the child may take to end after the task has hung up.
+// endTimeout limits how long the child process may take to end after the task has closed the connection.
 const endTimeout = time.Second
 
-// Start starts the translating process and returns the connection to it. end waits until the process is gone; close
-// the connection before.
+// Start starts the child process and returns a connection to it. end waits until the child process has ended; close the
+// connection before calling end.
 func Start() (conn net.Conn, end func(), err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -58,7 +58,7 @@ func Start() (conn net.Conn, end func(), err error) {
 	}, nil
 }
 
-// Child is the main function of the translating process. It ends with the connection, even if the library hangs.
+// Child is the main function of the child process. Child ends when the connection ends, even if the library hangs.
 func Child() int {
 	file := os.NewFile(descriptor, "task")
 	conn, err := net.FileConn(file)
@@ -73,13 +73,13 @@ func Child() int {
 		for lines.Scan() {
 			requests <- lines.Text()
 		}
-		time.AfterFunc(endTimeout, func() { os.Exit(1) }) // in case a call hangs
+		time.AfterFunc(endTimeout, func() { os.Exit(1) }) // in case a call to the library hangs
 	}()
 	serve(conn, requests, open)
 	return 0
 }
 
-// serve answers until the task is done.
+// serve answers requests until the task has ended the protocol.
 func serve(w io.Writer, requests <-chan string, open func() (store, error)) {
 	var s store
 	for request := range requests {

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/core/process/launchers/rollcall"
 )
 
-// job is the store of a launcher with so many tasks.
+// job is a fake store of a launcher with size tasks.
 type job struct {
 	size int
 
@@ -58,7 +58,7 @@ func (j *job) Get(key string) (string, error) {
 
 func (j *job) Close() error { return nil }
 
-// client is a task's, whose requests are translated.
+// client returns a task's client. The client's requests go through serve.
 func client(t *testing.T, open func() (store, error)) (*pmi.Client, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -74,14 +74,14 @@ func client(t *testing.T, open func() (store, error)) (*pmi.Client, error) {
 	serving.Go(func() {
 		serve(theirs, requests, open)
 		_ = theirs.Close()
-		for range requests { // what comes too late
+		for range requests { // discard late requests
 		}
 	})
 	t.Cleanup(func() { _ = ours.Close(); serving.Wait() })
 	return pmi.Open(t.Context(), ours, time.Minute)
 }
 
-// Tasks have a secret and tell each other who they are, as by PMI-1.
+// Through PMIx, tasks get a common secret and exchange their descriptions, as they do by PMI-1.
 func TestTasksMeet(t *testing.T) {
 	const size = 3
 	j := &job{size: size, put: map[string]string{}, shown: map[string]string{}}
@@ -125,7 +125,7 @@ func TestTasksMeet(t *testing.T) {
 	}
 }
 
-// Where there is no library, or no launcher, the task is refused with the reason.
+// If there is no library or no launcher, the task gets an error with the reason.
 func TestNoLibrary(t *testing.T) {
 	_, err := client(t, func() (store, error) { return nil, errors.New("libpmix.so.2 cannot be loaded: no such file") })
 	refused := (*pmi.RefusedError)(nil)

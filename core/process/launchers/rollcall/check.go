@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Check returns an error if the tasks do not fit together, or if ranks are missing. The first task is rank 0.
+// Check returns an error if the tasks do not fit together or if ranks are missing. The first task must be rank 0.
 func Check(tasks []Task, missing []string) error {
 	first := tasks[0]
 	if len(missing) > 0 {
@@ -40,7 +40,7 @@ func Check(tasks []Task, missing []string) error {
 	return nil
 }
 
-// build describes a task's psbench by version and the beginning of its checksum.
+// build describes a task's psbench binary by its version and the first digits of its checksum.
 func (t Task) build() string {
 	const digits = 12
 	return fmt.Sprintf("%s with SHA-256 %s", quote.Word(cmp.Or(t.Version, "none")),

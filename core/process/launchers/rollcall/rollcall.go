@@ -1,5 +1,6 @@
-// Package rollcall makes the tasks of a job introduce themselves, so that none relies on its launcher alone: all
-// write to the launcher's key-value store, wait in one barrier, and the first one reads.
+// Package rollcall lets the tasks of a job exchange descriptions of themselves, so that no task relies on its launcher
+// alone. All tasks write to the launcher's key-value store and wait in one barrier. Then the first task reads all
+// descriptions.
 package rollcall
 
 import (
@@ -21,23 +22,23 @@ import (
 type Task struct {
 	Rank    int    `json:"rank"`
 	Size    int    `json:"size"`
-	Local   int    `json:"local_rank"` // -1 if its launcher does not say
+	Local   int    `json:"local_rank"` // -1 if the launcher does not give it
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
 	Binary  string `json:"binary_sha256"`
-	Failure string `json:"failure,omitempty"` // why it cannot read its own binary
-	Address string `json:"address,omitempty"` // IP and port at which its agent listens
+	Failure string `json:"failure,omitempty"` // why the task cannot read its own binary
+	Address string `json:"address,omitempty"` // IP and port on which the task's agent listens
 }
 
-// name names a task in a sentence.
+// name returns a task's rank and host for messages.
 func (t Task) name() string {
 	return fmt.Sprintf("rank %d on %s", t.Rank, quote.Word(t.Host))
 }
 
-// Call introduces this task and waits for the others. It returns all tasks to rank 0 and none to the others. Only
-// rank 0 gets an error if the tasks do not fit together, except for duplicate ranks: a task that finds another
-// task's entry under its own rank knows.
+// Call publishes this task and waits for all other tasks. Rank 0 gets all tasks, the other ranks get none. If the tasks
+// do not fit together, only rank 0 gets an error. Duplicate ranks are an exception: a task that finds another task
+// under its own rank also gets an error.
 func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
 	text, err := Encode(me)
 	if err != nil {
@@ -74,7 +75,8 @@ func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
 	return tasks, Check(tasks, missing)
 }
 
-// meet waits for all tasks. PMI-1 does not say which tasks are in a barrier, so each task reports that it is.
+// meet waits for all tasks. PMI-1 does not say which tasks have reached a barrier. After a timeout, each task therefore
+// reports that it has reached the barrier itself.
 func meet(ctx context.Context, c *pmi.Client, me Task) error {
 	err := c.Barrier(ctx)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -84,23 +86,23 @@ func meet(ctx context.Context, c *pmi.Client, me Task) error {
 	return err
 }
 
-// Twice is the error of two tasks with the same rank.
+// Twice returns the error for two tasks with the same rank.
 func Twice(a, b Task) error {
 	return fmt.Errorf("two tasks are rank %d: process %d on %s and process %d on %s", a.Rank, a.PID, quote.Word(a.Host),
 		b.PID, quote.Word(b.Host))
 }
 
-// secretBytes is the length of the tasks' common secret.
+// secretBytes is the length of the tasks' common secret in bytes.
 const secretBytes = 32
 
-// keys that only rank 0 writes.
+// Only rank 0 writes these keys.
 const (
 	secretKey  = "psbench-secret"
 	verdictKey = "psbench-verdict"
 )
 
-// Secret gives all tasks of a job the same secret, drawn by rank 0. The launcher's store is private to the job, so
-// no one else has it.
+// Secret gives all tasks of a job the same random secret, which rank 0 creates. The launcher's store is private to the
+// job, so no one outside the job learns the secret.
 func Secret(ctx context.Context, c *pmi.Client, me Task) ([]byte, error) {
 	secret := make([]byte, secretBytes)
 	if me.Rank == 0 {
@@ -124,7 +126,8 @@ func Secret(ctx context.Context, c *pmi.Client, me Task) ([]byte, error) {
 	return secret, nil
 }
 
-// Verdict tells the others whether rank 0 goes on; before that, they must not wait for it.
+// Verdict sends the decision of rank 0 to all ranks: whether rank 0 has failed. The other ranks must not wait for rank
+// 0 in another way before they know this.
 func Verdict(ctx context.Context, c *pmi.Client, me Task, failed bool) (bool, error) {
 	if me.Rank == 0 {
 		if err := c.Put(ctx, verdictKey, strconv.FormatBool(failed)); err != nil {
@@ -138,7 +141,7 @@ func Verdict(ctx context.Context, c *pmi.Client, me Task, failed bool) (bool, er
 	return text != strconv.FormatBool(false), err
 }
 
-// key is the key under which a rank writes.
+// key returns the key under which a rank stores its task.
 func key(rank int) string { return "psbench-" + strconv.Itoa(rank) }
 
 func read(ctx context.Context, c *pmi.Client, rank int) (Task, error) {
@@ -156,13 +159,14 @@ func read(ctx context.Context, c *pmi.Client, rank int) (Task, error) {
 	return task, nil
 }
 
-// Encode turns a task into a single word, since launchers accept neither spaces nor quotes.
+// Encode encodes a task as a single word, because launchers accept neither spaces nor quotes.
 func Encode(t Task) (string, error) {
 	data, err := json.Marshal(t)
 	return base64.RawURLEncoding.EncodeToString(data), err
 }
 
-// Decode is the strict inverse of Encode: a task of another psbench may have other fields.
+// Decode decodes a word from Encode. Decode accepts no unknown fields, because the task of another psbench may have
+// other fields.
 func Decode(text string) (t Task, err error) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// four are tasks on two hosts.
+// four returns four tasks on two hosts.
 func four() []Task {
 	var tasks []Task
 	for rank := range 4 {
@@ -28,7 +28,7 @@ func four() []Task {
 	return tasks
 }
 
-// call has these tasks call the roll of a job of size tasks: what rank 0 sees, and all errors.
+// call runs Call for the tasks of a job with size tasks. call returns the tasks that rank 0 got, and all errors.
 func call(t *testing.T, size int, timeout time.Duration, tasks ...Task) (seen []Task, errs []error) {
 	t.Helper()
 	s := &pmitest.Server{Size: size}
@@ -63,7 +63,7 @@ func TestRankZeroSeesAll(t *testing.T) {
 	}
 }
 
-// What does not fit is a sentence with the host, which one task finds.
+// If a task does not fit, exactly one task returns an error that names the host.
 func TestDisagreements(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func([]Task)
@@ -99,7 +99,7 @@ func TestDisagreements(t *testing.T) {
 	}
 }
 
-// If two tasks have one rank, the task whose entry was lost reports it, and rank 0 names the missing rank.
+// If two tasks have the same rank, the task whose entry was overwritten reports it. Rank 0 reports the missing rank.
 func TestDuplicateRanks(t *testing.T) {
 	tasks := four()
 	tasks[2].Rank = 3
@@ -114,7 +114,7 @@ func TestDuplicateRanks(t *testing.T) {
 	}
 }
 
-// A task that times out says that it has come.
+// After a timeout, a task reports that it has reached the barrier itself.
 func TestMissingTask(t *testing.T) {
 	_, errs := call(t, 4, 200*time.Millisecond, four()[:3]...)
 	for i, err := range errs {
@@ -127,7 +127,7 @@ func TestMissingTask(t *testing.T) {
 	}
 }
 
-// The same holds for each barrier.
+// Every wait for other tasks reports a timeout in this way.
 func TestMissingTaskIsToldOfEachBarrier(t *testing.T) {
 	me := four()[0]
 	for name, wait := range map[string]func(*pmi.Client) error{
@@ -148,7 +148,7 @@ func TestMissingTaskIsToldOfEachBarrier(t *testing.T) {
 	}
 }
 
-// What one task reads is what another one has told, or an error.
+// Decode returns the task that Encode encoded, or an error.
 func FuzzDecode(f *testing.F) {
 	text, err := Encode(four()[3])
 	if err != nil {

@@ -16,39 +16,40 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Array is a job array: several nodes run the same command, each on its own, when there is room.
+// Array is a job array. Several nodes run the same command independently, each as soon as Slurm has room.
 type Array struct {
 	Slurm
-	Command []string // the program and its arguments
+	Command []string // program and its arguments
 	Environ []string
-	Prints  string // a folder on all nodes for the output of the elements
-	// Tell is called with news about the job.
+	Prints  string // folder on all nodes for the output of the elements
+	// Tell is called with news about the job, for the user.
 	Tell func(string)
 
 	job      string
 	waits    queue
-	answered time.Time // the last answer of squeue
-	runs     bool      // an element has run
+	answered time.Time // time of squeue's last answer
+	runs     bool      // whether an element has started
 }
 
-// Limits for sbatch and scancel, for elements to end after a cancel, and for squeue to answer again.
+// These constants limit how long psbench waits: for sbatch and scancel, for the elements to end after a cancel, and for
+// squeue to answer again.
 const (
 	commandTime = time.Minute
 	cancelTime  = 2 * time.Minute
 	answerTime  = 5 * time.Minute
 )
 
-// unfinished are squeue's states of elements that wait or run.
+// unfinished lists squeue's states of elements that wait or run.
 const unfinished = "PENDING,RUNNING,SUSPENDED,CONFIGURING,REQUEUED"
 
-// sbatch returns the arguments of sbatch. The script is its standard input.
+// sbatch returns the arguments of sbatch. The script is sbatch's standard input.
 func (a *Array) sbatch() []string {
 	args := append(a.options(1), "--parsable", fmt.Sprintf("--array=0-%d", a.Nodes-1),
 		"--output="+filepath.Join(strings.ReplaceAll(a.Prints, "%", "%%"), "slurm-%A-%a.log"))
 	return append(args, a.Args...)
 }
 
-// script replaces the shell by the command, which so gets the signals of the job.
+// script returns a shell script that replaces itself with the command. The command then gets the job's signals.
 func (a *Array) script() string {
 	words := make([]string, len(a.Command))
 	for i, word := range a.Command {
@@ -57,7 +58,7 @@ func (a *Array) script() string {
 	return "#!/bin/sh\nexec " + strings.Join(words, " ") + "\n"
 }
 
-// Submit submits the array. If ctx ends meanwhile, no unknown job is left behind.
+// Submit submits the array. If ctx ends, Submit still waits for sbatch's answer, so that Cancel knows the job.
 func (a *Array) Submit(ctx context.Context) error {
 	if _, err := exec.LookPath("sbatch"); err != nil {
 		return errors.New("there is no sbatch on PATH: start psbench on a host that submits Slurm jobs")
@@ -66,19 +67,19 @@ func (a *Array) Submit(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("Slurm did not take the job: %w", said.or(err))
 	}
-	a.job, _, _ = strings.Cut(strings.TrimSpace(out), ";") // the name of a cluster may follow
+	a.job, _, _ = strings.Cut(strings.TrimSpace(out), ";") // the name of a cluster may follow the number
 	a.waits, a.answered = queue{job: a.job, tell: a.Tell}, time.Now()
 	return nil
 }
 
-// call runs a command of Slurm, even if ctx ends, and returns its output and messages.
+// call runs a command of Slurm and returns its output and messages. call does not stop when ctx ends.
 func (a *Array) call(ctx context.Context, program, stdin string, args ...string) (string, *words, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTime)
 	defer cancel()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...) // #nosec G204 -- the user's
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Environ, strings.NewReader(stdin), &out, &errs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for psbench
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's Ctrl-C must reach only psbench
 	cmd.WaitDelay = time.Second
 	err := cmd.Run()
 	said := &words{}
@@ -92,7 +93,7 @@ func (a *Array) call(ctx context.Context, program, stdin string, args ...string)
 	return out.String(), said, err
 }
 
-// or returns the messages, or else err.
+// or returns the messages as an error. If there are no messages, or returns err.
 func (w *words) or(err error) error {
 	if len(w.all) == 0 {
 		return err
@@ -100,8 +101,8 @@ func (w *words) or(err error) error {
 	return errors.New(w.reason())
 }
 
-// Working returns why no element runs or waits any more, or nil. As long as no element has run, it reports what
-// they wait for.
+// Working returns nil while an element runs or waits. Otherwise Working returns the reason why no element does. Until
+// the first element has started, Working reports to the user why the elements wait.
 func (a *Array) Working(ctx context.Context) error {
 	states, err := a.states(ctx, unfinished)
 	switch {
@@ -129,7 +130,7 @@ func (a *Array) Working(ctx context.Context) error {
 	return nil
 }
 
-// states returns the states of the elements that are in one of the given states.
+// states returns the states of those elements that are in one of the given states.
 func (a *Array) states(ctx context.Context, of string) (states []string, err error) {
 	out, said, err := a.call(ctx, "squeue", "", "--noheader", "--array", "--jobs="+a.job, "--states="+of, "--format=%T")
 	if err != nil {
@@ -141,7 +142,8 @@ func (a *Array) states(ctx context.Context, of string) (states []string, err err
 	return strings.Fields(out), nil
 }
 
-// lastWords returns psbench's last line from the first element that has one.
+// lastWords returns the last message of psbench in an element's output. lastWords uses the first element with a
+// message.
 func (a *Array) lastWords() string {
 	for _, path := range a.logs() {
 		text, err := os.ReadFile(path) // #nosec G304 -- in the user's folder
@@ -159,19 +161,19 @@ func (a *Array) lastWords() string {
 }
 
 func (a *Array) logs() []string {
-	all, _ := filepath.Glob(filepath.Join(a.Prints, "slurm-"+a.job+"-*.log")) // the pattern is valid
+	all, _ := filepath.Glob(filepath.Join(a.Prints, "slurm-"+a.job+"-*.log")) // no error, because the pattern is valid
 	return all
 }
 
-// Cancel ends the rest of a submitted array and waits for that. It removes the output of the elements unless keep
-// is set.
+// Cancel cancels the rest of a submitted array and waits until it has ended. Cancel removes the output of the elements
+// unless keep is set.
 func (a *Array) Cancel(ctx context.Context, keep bool) error {
 	if a.job == "" {
 		return nil
 	}
 	_, said, err := a.call(ctx, "scancel", "", a.job) // fails for a finished job
-	// An element that is lost with its node stays in state COMPLETING until Slurm gives the node up. Cancel does
-	// not wait for it, since nothing is left to do.
+	// If an element's node is lost, the element stays in the state COMPLETING until Slurm gives the node up. Cancel
+	// does not wait for this, because the element does nothing any more.
 	of := unfinished
 	if ctx.Err() != nil {
 		of += ",COMPLETING"

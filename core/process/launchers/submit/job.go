@@ -18,47 +18,49 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Job is a command that srun runs as one task on each node. The first task is the sender of a delivery.
+// Job is a command that srun runs as one task on each node. The first task sends its output and files to psbench (see
+// package delivery).
 type Job struct {
 	Slurm
-	Command []string // the program and its arguments
+	Command []string // program and its arguments
 	Environ []string
-	// Stdout gets the output of the first task, Stderr the messages of all, and Folder the files.
+	// Stdout receives the output of the first task. Stderr receives the messages of all tasks. Folder receives the
+	// files.
 	Stdout, Stderr io.Writer
 	Folder         string
-	// Tell is called with news about the job.
+	// Tell is called with news about the job, for the user.
 	Tell func(string)
-	// Timeout limits the silence of the first task's node.
+	// Timeout limits how long the first task's node may be silent.
 	Timeout time.Duration
 }
 
-// Limits for the end of a job.
+// These constants limit how long the end of a job may take.
 const (
-	interruptGrace = time.Minute      // to end in order after an interrupt
-	endGrace       = 10 * time.Second // until srun ends, after the command ended or srun was stopped
-	// silentGrace is endGrace for a job that Slurm was asked to end: srun waits for lost nodes.
+	interruptGrace = time.Minute      // for the job to end in order after an interrupt
+	endGrace       = 10 * time.Second // for srun to end after the command has ended or srun was stopped
+	// silentGrace replaces endGrace if Slurm was asked to cancel the job, because srun waits for lost nodes.
 	silentGrace = time.Second
 )
 
-// ErrSilent means that nothing comes from the job's first node.
+// ErrSilent means that the job's first node sends no heartbeats.
 var ErrSilent = errors.New("its first node gives no sign")
 
-// following is a Job while srun runs.
+// following is a Job whose srun is running.
 type following struct {
 	*Job
 	stdin     io.Closer
 	cmd       *exec.Cmd
-	queued    chan string         // the job waits
-	began     chan delivery.Start // the first task runs
-	received  chan struct{}       // closed when its delivery has ended
+	queued    chan string         // receives the job's number while the job waits in the queue
+	began     chan delivery.Start // receives where the first task runs
+	received  chan struct{}       // closed when the delivery has ended
 	heard     atomic.Bool
 	words     words
 	status    int
 	delivered error
 }
 
-// Run runs the job to its end and returns the exit status of its first task. When ctx ends, the job has a minute to
-// end in order. When Run returns, the job is over, or Slurm was asked to end it.
+// Run runs the job and returns the exit status of its first task. If ctx ends, the job gets a minute to end in order.
+// When Run returns, the job has ended or Slurm was asked to cancel it.
 func (j *Job) Run(ctx context.Context) (status int, err error) {
 	program, err := exec.LookPath("srun")
 	if err != nil {
@@ -68,7 +70,8 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 		received: make(chan struct{}), delivered: delivery.ErrCut}
 	cmd := exec.Command(program, j.srun(j.Command)...) // #nosec G204 -- the user's
 	cmd.Env = j.Environ
-	// It has a group of its own because a terminal's Ctrl-C is for psbench. If psbench dies, the job ends with it.
+	// srun runs in its own process group, so that the terminal's Ctrl-C reaches only psbench. If psbench dies, srun
+	// gets SIGTERM and the job ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if f.stdin, err = cmd.StdinPipe(); err != nil {
 		return 0, err
@@ -81,12 +84,12 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 	readers.Go(func() { f.listen(stderr) })
 	started, ended := make(chan error, 1), make(chan struct{})
 	readers.Go(func() {
-		runtime.LockOSThread() // the parent-death signal comes when the forking thread ends
+		runtime.LockOSThread() // the kernel sends the parent-death signal when the thread that forked ends
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // the delivery has the exit status
+			_ = cmd.Wait() // ignored, because the delivery contains the exit status
 		}
 		_ = out.Close()
 		_ = said.Close()
@@ -113,15 +116,15 @@ func (j *Job) Run(ctx context.Context) (status int, err error) {
 		quote.Word(where.Nodes), f.words.reason())
 }
 
-// follow returns when srun has ended. where says where the first task ran, if it did; the error says why srun was
-// stopped.
+// follow waits until srun has ended. where says where the first task ran, or is nil if it did not run. why says why
+// psbench stopped srun, if it did.
 func (f *following) follow(ctx context.Context, ended <-chan struct{}) (where *delivery.Start, why error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var waits *queue
-	var late <-chan time.Time // when to stop srun, or to kill it
+	var late <-chan time.Time // when to stop srun, and later to kill it
 	last, grace := syscall.SIGTERM, endGrace
-	silent := 0 // seconds without news, not counting those in which psbench was stopped
+	silent := 0 // seconds without frames; it does not count seconds in which psbench was stopped
 	interrupted, received := ctx.Done(), f.received
 	for {
 		select {
@@ -147,7 +150,7 @@ func (f *following) follow(ctx context.Context, ended <-chan struct{}) (where *d
 			received, late = nil, time.After(endGrace)
 		case <-interrupted:
 			interrupted, why = nil, context.Cause(ctx)
-			_ = f.stdin.Close() // an interrupt for the first task
+			_ = f.stdin.Close() // interrupts the first task
 			if late = time.After(interruptGrace); where == nil {
 				late = time.After(0)
 			}
@@ -158,7 +161,7 @@ func (f *following) follow(ctx context.Context, ended <-chan struct{}) (where *d
 	}
 }
 
-// cancel asks Slurm to end a job. If that fails, srun is stopped all the same.
+// cancel asks Slurm to cancel a job. The caller stops srun even if this fails.
 func (f *following) cancel(ctx context.Context, job string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), silentGrace)
 	defer stop()
@@ -179,11 +182,11 @@ func (f *following) receive(from io.Reader) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// listen passes on the messages of the tasks and keeps those of Slurm.
+// listen passes on the messages of the tasks and keeps the messages of Slurm.
 func (f *following) listen(from io.Reader) {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for {
-		line, err := lines.ReadSlice('\n') // a piece of a longer line
+		line, err := lines.ReadSlice('\n') // may be a piece of a longer line
 		text, slurm := complaint(strings.TrimSpace(string(line)))
 		switch {
 		case slurm && f.words.take(text):

@@ -13,25 +13,25 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// words are Slurm's messages about a job.
+// words collects Slurm's messages about a job.
 type words struct {
-	job string // that waits, "" as long as none does
+	job string // number of the waiting job; "" until a message says that the job waits
 	all []string
 }
 
-// mostWords limits the kept lines.
+// mostWords limits how many lines are kept.
 const mostWords = 4
 
 var (
 	queuedJob = regexp.MustCompile(`^job (\d+) queued and waiting for resources$`)
-	// help matches the line after a complaint about an option.
+	// help matches the line that follows an error message about an option.
 	help = regexp.MustCompile(`^Try "s[a-z]+ --help" for more information$`)
-	// usual matches lines that do not say why a job ended.
+	// usual matches lines that do not explain why a job ended.
 	usual = regexp.MustCompile(help.String() +
 		`|^job \d+ |Exited with exit code|^Job step aborted: |^forcing job termination|^launch/slurm: |^cluster configuration lacks support for cpu binding$`)
 )
 
-// take keeps a line and reports whether it says that the job waits.
+// take keeps a line, and reports whether the line says that the job waits.
 func (w *words) take(line string) (waits bool) {
 	if found := queuedJob.FindStringSubmatch(line); found != nil && w.job == "" {
 		w.job = found[1]
@@ -43,12 +43,12 @@ func (w *words) take(line string) (waits bool) {
 	return false
 }
 
-// reason says why there is no result.
+// reason returns why there is no result.
 func (w *words) reason() string {
 	return cmp.Or(quote.Message(strings.Join(w.all, "; ")), "srun has ended without a word")
 }
 
-// queue reports why a job waits.
+// queue reports to the user why a job waits.
 type queue struct {
 	job   string
 	tell  func(string)
@@ -56,13 +56,14 @@ type queue struct {
 	told  string
 }
 
-// squeue asks the daemon of the whole cluster: how often to call it, and how long it may take.
+// squeue is answered by one daemon for the whole cluster. These constants limit how often psbench calls squeue, and how
+// long a call may take.
 const (
 	askEvery = 5 * time.Second
 	askTime  = 5 * time.Second
 )
 
-// look reports why the job waits, if that has changed. On a nil queue it does nothing.
+// look reports why the job waits, if the reason has changed. A nil queue does nothing.
 func (q *queue) look(ctx context.Context) {
 	if q == nil || time.Since(q.asked) < askEvery {
 		return

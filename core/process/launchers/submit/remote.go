@@ -18,13 +18,13 @@ import (
 	"github.com/psbench/psbench/internal/interrupt"
 )
 
-// First arguments that mark a process of a submitted job; its command line follows.
+// These first arguments mark a process of a submitted job. The command line of the job follows them.
 const (
-	TaskArgument    = "__task"    // a task of a Job
-	ElementArgument = "__element" // an element of an Array
+	TaskArgument    = "__task"    // task of a Job
+	ElementArgument = "__element" // element of an Array
 )
 
-// Command returns this process's command line for a job. first is one of the arguments above.
+// Command returns this process's command line, changed to run in a job. first is one of the arguments above.
 func Command(first string, args []string) ([]string, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -33,19 +33,19 @@ func Command(first string, args []string) ([]string, error) {
 	return slices.Concat([]string{program, first}, args), nil
 }
 
-// Remote is the first task of a Job. It delivers its output and files to the psbench that submitted the job. A nil
-// Remote is any other process, whose files stay where it writes them.
+// Remote is the first task of a Job. Remote sends its output and files to the psbench that submitted the job. In all
+// other processes, Remote is nil and files stay where they are written.
 type Remote struct {
-	// Stdout takes the output of the task.
+	// Stdout sends the output of the task.
 	Stdout *delivery.Sender
 
 	hangUp  func()       // stops watching the psbench that submitted the job
-	folder  string       // of the files to deliver, "" as long as there are none
-	scratch func() error // removes it
+	folder  string       // contains the files to send; "" until there are some
+	scratch func() error // removes folder
 }
 
-// NewRemote starts a delivery to stdout. The end of standard input means that the psbench that submitted the job
-// has ended; it interrupts the task.
+// NewRemote starts a delivery to stdout. When standard input ends, the psbench that submitted the job has ended; the
+// task then gets an interrupt on signals.
 func NewRemote(stdout io.Writer, about delivery.Start, signals chan<- os.Signal) (*Remote, error) {
 	sender, err := delivery.NewSender(stdout, about)
 	if err != nil {
@@ -54,14 +54,14 @@ func NewRemote(stdout io.Writer, about delivery.Start, signals chan<- os.Signal)
 	return &Remote{Stdout: sender, hangUp: onEnd(0, func() {
 		select {
 		case signals <- os.Interrupt:
-		default: // one is pending
+		default: // an interrupt is already pending
 		}
 	})}, nil
 }
 
-// onEnd calls ended when the pipe of a descriptor ends, unless stop was called.
+// onEnd calls ended when the pipe with this descriptor ends. onEnd does not call ended after stop was called.
 func onEnd(fd int, ended func()) (stop func()) {
-	_ = unix.SetNonblock(fd, true) // so that reading can be interrupted
+	_ = unix.SetNonblock(fd, true) // allows reads to be interrupted
 	pipe := os.NewFile(uintptr(fd), "stdin")
 	var reading sync.WaitGroup
 	reading.Go(func() {
@@ -75,10 +75,10 @@ func onEnd(fd int, ended func()) (stop func()) {
 	}
 }
 
-// toStdout as the value of --json puts the result on standard output.
+// toStdout is the value of --json that prints the result to standard output.
 const toStdout = "-"
 
-// Redirect returns options with which the files of a run are written to the paths of At.
+// Redirect returns options that make a run write its files to the paths that At returns.
 func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	var err error
 	for flag, path := range map[string]*string{delivery.OutFlag: &opts.Out, delivery.JSONFlag: &opts.JSON,
@@ -90,8 +90,8 @@ func (r *Remote) Redirect(opts option.Options) (option.Options, error) {
 	return opts, err
 }
 
-// At returns where to write the file or folder of a flag: in a folder to be delivered, or at path if nothing is
-// delivered.
+// At returns the path to which the file or folder of a flag must be written. If r is nil, At returns path. Otherwise At
+// returns a path in the folder whose files are sent.
 func (r *Remote) At(flag, path string) (string, error) {
 	if r == nil || path == "" {
 		return path, nil
@@ -110,8 +110,8 @@ func (r *Remote) At(flag, path string) (string, error) {
 	return ours, os.MkdirAll(r.folder, 0o700)
 }
 
-// End delivers the files and the exit status of the task, and returns the status. If the delivery fails, it reports
-// the reasons to fail and returns failed.
+// End sends the files and the exit status of the task, and returns this status. If sending fails, End passes the
+// reasons to fail and returns failed.
 func (r *Remote) End(ctx context.Context, status, failed int, fail func(error)) int {
 	defer interrupt.Hold(ctx)()
 	r.hangUp()

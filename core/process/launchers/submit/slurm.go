@@ -1,4 +1,4 @@
-// Package submit makes Slurm run psbench on nodes of its cluster, and follows the job from where it was submitted.
+// Package submit runs psbench on nodes of a Slurm cluster, and follows the job from the node that submitted it.
 package submit
 
 import (
@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Slurm describes the resources of a job.
+// Slurm holds the resources that a job requests.
 type Slurm struct {
 	Nodes                    int
-	Partition, Account, Time string   // "" leaves it to Slurm
-	Args                     []string // further arguments of srun or sbatch, which come last and so win
+	Partition, Account, Time string   // "" means Slurm's default
+	Args                     []string // more arguments of srun or sbatch; they come last and override the others
 }
 
-// name is the name of the jobs.
+// name is the job name in Slurm.
 const name = "psbench"
 
-// options returns the common options of srun and sbatch. A job has its nodes to itself, with all their cores: other
-// jobs, or a single core, would change what is measured.
+// options returns the arguments that srun and sbatch share. A job gets whole nodes with all their cores, because other
+// jobs or fewer cores would change the measurement.
 func (s Slurm) options(nodes int) []string {
 	args := []string{"--job-name=" + name, fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", "--exclusive",
 		"--mem=0", "--export=ALL"}
@@ -30,8 +30,8 @@ func (s Slurm) options(nodes int) []string {
 	return args
 }
 
-// srun returns the arguments of srun. Only the first task has its standard input and output, which the follower of
-// the job uses. Each task reports its own end, so none is killed for another's failure, and each pins its own
+// srun returns the arguments of srun. Only the first task has standard input and output, which carry the delivery. Each
+// task reports its own failure, so srun must not kill other tasks when one fails. Each task also pins its own
 // processes.
 func (s Slurm) srun(command []string) []string {
 	args := append(s.options(s.Nodes), "--mpi=pmi2", "--cpu-bind=none", "--kill-on-bad-exit=0", "--input=0",
@@ -39,13 +39,13 @@ func (s Slurm) srun(command []string) []string {
 	return append(append(args, s.Args...), command...)
 }
 
-// complaint returns the message of a line if Slurm complains in it.
+// complaint returns the message of a line that is an error message of Slurm. ok is false for other lines.
 func complaint(line string) (text string, ok bool) {
 	if help.MatchString(line) {
 		return line, true
 	}
 	who, text, ok := strings.Cut(line, ": ")
-	who = path.Base(who) // srun names itself by its path when it complains about options
+	who = path.Base(who) // in messages about options, srun gives its path as its name
 	if !ok || who != "srun" && who != "sbatch" && who != "scancel" && who != "squeue" &&
 		!strings.HasPrefix(who, "slurmstepd") {
 		return "", false

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Slurm's messages are separated from those of tasks, and reasons for a failure from usual messages.
+// Slurm's messages are separated from the messages of tasks. Messages that explain a failure are separated from usual
+// messages.
 func TestWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines       []string
@@ -52,7 +53,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The script of an array runs the command with its words as they are.
+// The script of an array runs the command with its words unchanged.
 func TestScript(t *testing.T) {
 	a := Array{Command: []string{"printf", "<%s>", "it's", "a b", "$x", "", "\"\n"}}
 	cmd := exec.Command("sh")

@@ -12,27 +12,27 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Column holds numbers to be written to a file. Either Ints or Floats is set.
+// Column holds the numbers to write to a file. Either Ints or Floats is set.
 type Column struct {
-	Name   string // e.g. "series.start_ns"
+	Name   string // such as series.start_ns
 	Count  int
 	Ints   iter.Seq[int64]
 	Floats iter.Seq[float64]
 }
 
-// File describes a column's file in the document beside it.
+// File describes a column's file. File is part of the JSON document next to the columns.
 type File struct {
-	// Name is the name of the column; Path is relative to the folder.
+	// Name is the name of the column. Path is relative to the run folder.
 	Name string `json:"name"`
 	Path string `json:"path"`
-	// Type is int64 or float64, by numpy's names.
+	// Type is int64 or float64, as numpy names them.
 	Type  string `json:"type"`
-	Count int    `json:"count"` // of numbers
+	Count int    `json:"count"` // number of elements
 	// CRC32 is the CRC-32 of the file in hex, as zlib computes it.
 	CRC32 string `json:"crc32"`
 }
 
-// Folder is the name of the folder that holds the columns.
+// Folder is the name of the folder that contains the columns.
 const Folder = "samples"
 
 func pathOf(name string) string { return Folder + "/" + name + ".npy" }
@@ -51,8 +51,8 @@ func (c Column) kind() Type {
 	return Float64
 }
 
-// Save writes the column to a file in dir and describes that file. The file is on the disk when Save returns. moved
-// is called after each piece.
+// Save writes the column to a file in dir and returns the file's description. When Save returns, the file is flushed to
+// disk. Save calls moved after each piece that it writes.
 func (c Column) Save(dir string, moved func()) (File, error) {
 	t := c.kind()
 	f, err := os.OpenFile(filepath.Join(dir, c.Name+".npy"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // #nosec G302 G304 -- the user's folder and umask
@@ -83,7 +83,7 @@ func (c Column) write(w *Writer) (uint32, error) {
 	return w.Close()
 }
 
-// telling calls moved after each piece.
+// telling is a file writer that calls moved after each write.
 type telling struct {
 	f     *os.File
 	moved func()
@@ -95,7 +95,7 @@ func (t telling) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Columns are the open files of a folder.
+// Columns holds the open files of a folder.
 type Columns struct {
 	byName map[string]*open
 	order  []*open
@@ -109,7 +109,7 @@ type open struct {
 	asked bool
 }
 
-// Open opens files of dir and checks that each has its recorded length.
+// Open opens files in dir and checks that each file has the recorded length.
 func Open(dir string, files []File) (*Columns, error) {
 	c := &Columns{byName: map[string]*open{}}
 	for _, f := range files {
@@ -159,23 +159,24 @@ func openFile(dir string, f File) (*open, error) {
 	return &open{File: f, Reader: r, f: file}, nil
 }
 
-// Ints returns a function that yields the numbers of a column one by one. If the column is missing, has another
-// type or does not have count numbers, they are 0 and Err returns why. If it cannot be read, Check returns why.
+// Ints returns a function that yields the numbers of a column one after another. If the column is missing, has another
+// type or does not have count numbers, the function yields only 0 and Err returns the reason. If reading fails, Check
+// returns the reason.
 func (c *Columns) Ints(name string, count int) func() int64 {
 	r := c.column(name, Int64, count)
 	return func() int64 { return int64(r.Next()) } // #nosec G115 -- its bits
 }
 
-// Floats is Ints for floating-point numbers.
+// Floats does the same as Ints for floating-point numbers.
 func (c *Columns) Floats(name string, count int) func() float64 {
 	r := c.column(name, Float64, count)
 	return func() float64 { return math.Float64frombits(r.Next()) }
 }
 
-// Has reports whether there is such a column.
+// Has reports whether a column exists.
 func (c *Columns) Has(name string) bool { return c.byName[name] != nil }
 
-// Count returns how many numbers a column has, or 0 if it is missing.
+// Count returns the length of a column, or 0 if it is missing.
 func (c *Columns) Count(name string) int {
 	if o := c.byName[name]; o != nil {
 		return o.Reader.Count
@@ -204,11 +205,11 @@ func (c *Columns) column(name string, t Type, count int) *Reader {
 	return &Reader{err: err}
 }
 
-// Err returns the error of Ints or Floats. After an error, all numbers are 0.
+// Err returns the first error of Ints or Floats. After an error, all numbers are 0.
 func (c *Columns) Err() error { return c.err }
 
-// Check returns an error if a column that was asked for is damaged. Call it after all numbers have been taken. It
-// ignores other columns, which may come from a later psbench.
+// Check returns an error if a column that was read is damaged. Call it after all numbers have been read. Check ignores
+// columns that were not read, because they may come from a later version of psbench.
 func (c *Columns) Check() error {
 	if c.err != nil {
 		return c.err

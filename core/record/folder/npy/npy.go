@@ -1,5 +1,5 @@
-// Package npy writes and reads columns of numbers as files that numpy loads: format 1.0, one dimension, int64 or
-// float64, little-endian. docs/result.md describes their content.
+// Package npy writes and reads columns of numbers in files that numpy can load. The format is 1.0, with one dimension
+// of int64 or float64 in little-endian order. docs/result.md describes the contents.
 package npy
 
 import (
@@ -13,10 +13,10 @@ import (
 	"strconv"
 )
 
-// Type is the type of the elements, by numpy's name.
+// Type is the type of the elements, as numpy names it.
 type Type string
 
-// The types of elements.
+// These are the supported types of elements.
 const (
 	Int64   Type = "<i8"
 	Float64 Type = "<f8"
@@ -25,13 +25,13 @@ const (
 const (
 	magic        = "\x93NUMPY\x01\x00"
 	elementBytes = 8
-	alignBytes   = 64 // alignment of the first element
-	// mostHeader limits the header that is read; numpy's header of a column has at most 128 bytes.
+	alignBytes   = 64 // alignment of the first element, in bytes
+	// mostHeader limits the header that is read, in bytes. numpy's header of a column has at most 128 bytes.
 	mostHeader = 4096
 	bufferSize = 1 << 16
 )
 
-// header returns everything before the elements.
+// header returns all bytes before the elements.
 func header(t Type, count int) []byte {
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d,), }", t, count)
 	fixed := len(magic) + 2
@@ -45,7 +45,7 @@ func header(t Type, count int) []byte {
 	return append(h, '\n')
 }
 
-// Writer writes a column. Close returns its errors.
+// Writer writes a column. The methods of Writer report errors only through Close.
 type Writer struct {
 	to    *bufio.Writer
 	sum   *summed
@@ -53,7 +53,7 @@ type Writer struct {
 	left  int
 }
 
-// NewWriter begins a column of count elements.
+// NewWriter starts a column with count elements.
 func NewWriter(w io.Writer, t Type, count int) *Writer {
 	sum := &summed{to: w}
 	out := &Writer{to: bufio.NewWriterSize(sum, bufferSize), sum: sum, count: count, left: count}
@@ -61,13 +61,13 @@ func NewWriter(w io.Writer, t Type, count int) *Writer {
 	return out
 }
 
-// Put appends an element, given as its bits.
+// Put appends an element, which is given by its bits.
 func (w *Writer) Put(bits uint64) {
 	w.left--
 	_, _ = w.to.Write(binary.LittleEndian.AppendUint64(w.to.AvailableBuffer(), bits))
 }
 
-// Close ends the column and returns the CRC-32 of the file, as Python's zlib.crc32 computes it.
+// Close finishes the column and returns the CRC-32 of the file, as Python's zlib.crc32 computes it.
 func (w *Writer) Close() (crc uint32, err error) {
 	if err := w.to.Flush(); err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func (w *Writer) Close() (crc uint32, err error) {
 	return w.sum.crc, nil
 }
 
-// summed computes the checksum of the bytes that pass.
+// summed computes the checksum of the bytes that it passes on.
 type summed struct {
 	to  io.Writer
 	crc uint32
@@ -104,7 +104,8 @@ type Reader struct {
 var dictionary = regexp.MustCompile(
 	`^\{'descr': '([<>|=]\w{2,})', 'fortran_order': False, 'shape': \((\d{1,18}),\), \} *\n$`)
 
-// NewReader reads the header of a file of size bytes. A size that differs from the header is an error.
+// NewReader reads the header of a file. size is the size of the file in bytes. If size does not fit the header,
+// NewReader returns an error.
 func NewReader(r io.Reader, size int64) (*Reader, error) {
 	c := &Reader{}
 	c.in = bufio.NewReaderSize(io.TeeReader(r, crcOf{&c.crc}), bufferSize)
@@ -139,7 +140,7 @@ func NewReader(r io.Reader, size int64) (*Reader, error) {
 	return c, nil
 }
 
-// crcOf computes the checksum of the bytes that are read ahead.
+// crcOf computes the checksum of the bytes that the buffered reader reads.
 type crcOf struct{ sum *uint32 }
 
 func (c crcOf) Write(p []byte) (int, error) {
@@ -147,7 +148,7 @@ func (c crcOf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Next returns the bits of the next element, or 0 after an error, which Check returns.
+// Next returns the bits of the next element. After an error, Next returns 0, and Check returns the error.
 func (c *Reader) Next() uint64 {
 	if c.err != nil {
 		return 0
@@ -165,7 +166,7 @@ func (c *Reader) Next() uint64 {
 	return binary.LittleEndian.Uint64(bytes)
 }
 
-// Check returns what was wrong: a read error, elements that were not taken, or a checksum other than crc.
+// Check returns an error if reading failed, if not all elements were read, or if the checksum is not crc.
 func (c *Reader) Check(crc uint32) error {
 	switch {
 	case c.err != nil:

@@ -32,7 +32,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// numpy reads what is written, to the last bit.
+// numpy reads exactly the numbers that were written.
 func TestNumpyReads(t *testing.T) {
 	python := "/usr/bin/python3"
 	if exec.Command(python, "-c", "import numpy").Run() != nil {
@@ -78,7 +78,7 @@ func save(t *testing.T, c Column) (dir string, f File) {
 }
 
 func TestOpenAndCheck(t *testing.T) {
-	const count = 20_000 // more than a buffer has
+	const count = 20_000 // more than a buffer holds
 	numbers := make([]int64, count)
 	for i := range numbers {
 		numbers[i] = int64(i * i)
@@ -161,7 +161,7 @@ func readAll(dir string, f File) ([]int64, error) {
 	return got, c.Check()
 }
 
-// A column that is asked for as something else gives no number, and says why.
+// If a column is read as another type, it yields no numbers and an error.
 func TestAskedForAsSomethingElse(t *testing.T) {
 	dir, f := save(t, columnOf(1, 2))
 	for want, ask := range map[string]func(*Columns) bool{
@@ -194,7 +194,7 @@ func TestAskedForAsSomethingElse(t *testing.T) {
 	}
 }
 
-// Whatever a file has, it is refused or read as long as it says.
+// Any file is either refused or has as many elements as its header says.
 func FuzzReader(f *testing.F) {
 	for _, count := range []int{0, 1, 3} {
 		f.Add(append(header(Int64, count), make([]byte, 8*count)...))

@@ -10,15 +10,15 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Seal is the last field of a document beside columns. It reveals whether a number was changed later.
+// Seal is the last field of a document next to columns. Seal reveals whether the document was changed later.
 type Seal struct {
-	// CRC32 is the CRC-32 of the document in hex, computed while its own digits are zeros.
+	// CRC32 is the CRC-32 of the document in hex. CRC32 is computed with zeros in place of its own digits.
 	CRC32 string `json:"crc32,omitempty"`
 }
 
 const unsealed = "00000000"
 
-// Sealed returns a document as JSON. seal must be the document's seal.
+// Sealed returns a document as JSON with its seal filled in. seal must point to the document's seal.
 func Sealed(document any, seal *Seal) ([]byte, error) {
 	seal.CRC32 = unsealed
 	var text bytes.Buffer
@@ -33,8 +33,7 @@ func Sealed(document any, seal *Seal) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// Check compares the text of a document with its seal. A document without a seal comes from an older psbench and
-// passes.
+// Check compares the text of a document with its seal. Documents of older versions have no seal and pass.
 func (s Seal) Check(text []byte) error {
 	if s.CRC32 == "" {
 		return nil

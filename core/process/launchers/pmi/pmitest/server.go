@@ -1,4 +1,5 @@
-// Package pmitest is a PMI-1 launcher for tests. It answers like Slurm and Hydra, or wrongly if a test wants that.
+// Package pmitest is a fake PMI-1 launcher for tests. The fake answers like Slurm and Hydra, or wrongly if a test wants
+// this.
 package pmitest
 
 import (
@@ -14,27 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Server is the launcher of a job of Size tasks.
+// Server is a fake launcher of a job with Size tasks.
 type Server struct {
 	Size int
-	// Answer, if set, can replace the server's answers; ok says whether it does.
+	// Answer, if set, can replace the server's answers. ok is true if it does.
 	Answer func(rank int, request string) (answer string, ok bool)
 
 	mu       sync.Mutex
-	put      map[string]string // since the last barrier
+	put      map[string]string // stored since the last barrier
 	shown    map[string]string
-	waiting  []net.Conn // in the barrier
+	waiting  []net.Conn // tasks that wait in the barrier
 	finished int
 }
 
-// Finished returns how many tasks have said that they are done.
+// Finished returns how many tasks have ended the protocol.
 func (s *Server) Finished() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.finished
 }
 
-// File returns a connection that a task can inherit.
+// File returns a connection that a child process can inherit.
 func (s *Server) File(t testing.TB, rank int) *os.File {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -82,7 +83,7 @@ func (s *Server) serve(conn net.Conn, rank int) {
 	}
 }
 
-// own returns the answer to a request, "" if the answer comes later.
+// own returns the answer to a request. own returns "" if the answer follows later.
 func (s *Server) own(conn net.Conn, request string) string {
 	words := map[string]string{}
 	for field := range strings.FieldsSeq(request) {
@@ -121,7 +122,7 @@ func (s *Server) own(conn net.Conn, request string) string {
 	return ""
 }
 
-// barrier delays the answers of all tasks until the last one has come.
+// barrier delays the answers to all tasks until the last task has reached the barrier.
 func (s *Server) barrier(conn net.Conn) string {
 	const out = "cmd=barrier_out\n"
 	if s.waiting = append(s.waiting, conn); len(s.waiting) < s.Size {
