@@ -78,7 +78,7 @@ func ToFloat16(x float32) uint16 {
 	}
 	// The float32 sum with 0.5 has steps of 2^-24, so it rounds as a denormal float16 does.
 	const half = 0x3f000000
-	return sign | uint16(math.Float32bits(math.Float32frombits(magnitude)+0.5)-half)
+	return sign | uint16(math.Float32bits(math.Float32frombits(magnitude)+0.5)-half) // #nosec G115 -- 10 bits
 }
 
 func widenFloat16Portable(dst []float32, src []uint16) {

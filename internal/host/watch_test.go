@@ -38,7 +38,7 @@ func (w *watched) Send(e *proto.Event) error {
 // requested interval, and only if there are more than before.
 func TestWatchTellsWhatIsAsked(t *testing.T) {
 	const epochs = 100
-	first := func(every int, then ...string) []string { // the expected epoch events, up to the limit, then those in then
+	first := func(every int, then ...string) []string { // expected epoch events, then those in then
 		told := []string{}
 		for epoch := 0; epoch < epochs && len(told) < process.MostEpochs; epoch += every {
 			told = append(told, fmt.Sprint("PASS_WARM_UP epoch ", epoch))

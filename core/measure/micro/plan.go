@@ -209,7 +209,8 @@ func hooked(o *bench.Operation) bool     { return o.Hooked }
 func collective(o *bench.Operation) bool { return !o.Served && !o.Hooked }
 func moving(o *bench.Operation) bool     { return !o.Empty }
 
-// buckets returns the buckets of every rank, one for each type and size. It returns none if no operation moves a bucket.
+// buckets returns the buckets of every rank, one for each type and size. If no operation moves a bucket, it returns
+// none.
 func (p *Plan) buckets() []tensor.BucketSpec {
 	if !p.some(moving) {
 		return nil

@@ -40,12 +40,13 @@ type Operation struct {
 	Moves string // "" if unknown
 }
 
-// Find returns the operation with this name, or nil.
+// The types of operations that add, and of operations that carry only float32.
 var (
 	summed = []tensor.Type{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Int64}
-	whole  = []tensor.Type{tensor.Float32}
+	single = []tensor.Type{tensor.Float32}
 )
 
+// Find returns the operation with this name, or nil.
 func Find(name string) *Operation {
 	for _, o := range Operations {
 		if o.Name == name {

@@ -14,7 +14,7 @@ type Reducer interface {
 // the hook knows its volume, so psbench reports the volume of an all-reduce,
 // for comparison.
 var Hook = &Operation{
-	Name: "hook", Hooked: true, Types: whole,
+	Name: "hook", Hooked: true, Types: single,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Hook.Reduce(round, b).Wait()
 	},

@@ -5,7 +5,7 @@ import "github.com/psbench/psbench/comm/tensor"
 // PushPull sends each trainer's gradient to its server and waits for the
 // answer.
 var PushPull = &Operation{
-	Name: "pushpull", Served: true, Types: whole,
+	Name: "pushpull", Served: true, Types: single,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {
 		return l.Server.PushPull(round, b).Wait()
 	},

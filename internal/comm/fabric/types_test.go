@@ -42,8 +42,8 @@ func integers[T float32 | int32 | int64 | int8 | uint8](x []T) (get func(i int) 
 	return func(i int) int { return int(x[i]) }, func(i, v int) { x[i] = T(v) }
 }
 
-// typed is a collective with the elements that member i of size finds in its bucket: want returns element e, ok is false
-// if the element is undefined. The reference cuts buckets itself, at whole words.
+// typed is a collective and its reference, which cuts buckets itself, at whole words. Want returns element e of member
+// i's result in a group of this size; ok is false if the element is undefined.
 type typed struct {
 	name  string
 	sums  bool

@@ -192,7 +192,7 @@ type work struct {
 	bucket    *tensor.Bucket // nil if the operation moves no bucket
 	values    *bench.Values
 	round     bench.Round
-	check     func(number int64) (where, how string, err error) // checks the result; nil if the expected result is unknown
+	check     func(number int64) (where, how string, err error) // nil if the expected result is unknown
 	unknown   string                                            // why the expected result is unknown
 	mismatch  string                                            // the first mismatch
 }

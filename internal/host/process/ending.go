@@ -136,7 +136,7 @@ func (e *ending) Tells(err error) bool { return !engine.Lost(err) || !e.lost.Swa
 func (e *ending) titles() (titles []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, c := range slices.Concat(e.closers, e.engine[:min(1, len(e.engine))]) { // adopted memory is part of the engine
+	for _, c := range slices.Concat(e.closers, e.engine[:min(1, len(e.engine))]) { // adopted memory is the engine's
 		titles = append(titles, c.title)
 	}
 	return titles

@@ -222,7 +222,7 @@ func reduceAll(h *Hook, store *comm.Store, rank int) error {
 			for i := range b.Gradient.Values {
 				b.Gradient.Values[i] = float32(rank + 1)
 			}
-			time.Sleep(time.Duration(random.IntN(1000)) * time.Microsecond) // like the time between gradients in a backward pass
+			time.Sleep(time.Duration(random.IntN(1000)) * time.Microsecond) // as in a backward pass
 			futures = append(futures, h.Reduce(at(batch), b))
 		}
 		for _, f := range futures {

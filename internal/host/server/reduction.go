@@ -140,7 +140,7 @@ func (b *blockReduction) add(own *worker, a *comm.Arrival, first, last bool) (sp
 			return 0, err
 		}
 		return min(spentNS, b.clock.now()-start), nil // the estimate may exceed the total time
-	case b.timing == sdk.OnArrival && !first && !a.More && !b.inPieces: // otherwise the next gradient has already arrived
+	case b.timing == sdk.OnArrival && !first && !a.More && !b.inPieces: // else the next gradient is here
 		b.work(own, a)
 		b.rest = b.rest[:0]
 	}

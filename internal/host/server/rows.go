@@ -12,7 +12,7 @@ import (
 type rowReduction struct {
 	*reduction
 	merger     *tensor.RowMerger
-	combine    func(row []float32, others [][]float32) // the server's method, stored because each method value allocates
+	combine    func(row []float32, others [][]float32) // stored because each method value allocates
 	parts      []*tensor.Gradient                      // by trainer, if they are kept
 	sum, spare tensor.Gradient
 }
