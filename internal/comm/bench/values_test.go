@@ -246,3 +246,51 @@ func BenchmarkFill(b *testing.B) {
 		must(b, values.Fill(bucket, 0, 1))
 	}
 }
+
+// A wrong bit in any element of any type is found; bits behind the last element are of no account.
+func TestTypedValues(t *testing.T) {
+	for _, typ := range tensor.Types[1:] {
+		t.Run(string(typ), func(t *testing.T) {
+			spec := tensor.BucketSpec{Elements: 37, Type: typ}
+			b, v := tensor.NewBucket(spec), NewValues(1, false)
+			v.Narrow(typ, 3)
+			must(t, v.Fill(b, 1, 5))
+			parts := []Part{{To: spec.Elements, Ranks: []int{1}}}
+			if where, how := v.Mismatch(b, 5, parts); where != "" {
+				t.Fatalf("%s %s", where, how)
+			}
+			memory := tensor.Float32Bytes(b.Gradient.Values)
+			for i := range memory {
+				memory[i] ^= 1
+				where, _ := v.Mismatch(b, 5, parts)
+				if want := fmt.Sprintf("element %d", i/typ.Bytes()); i < 37*typ.Bytes() && where != want ||
+					i >= 37*typ.Bytes() && where != "" {
+					t.Errorf("a bit of byte %d flips and the first mismatch is %q", i, where)
+				}
+				memory[i] ^= 1
+			}
+		})
+	}
+}
+
+// Sums over all ranks, and means where there are some, are exact in the type.
+func TestTypedSumsAreExact(t *testing.T) {
+	for _, ranks := range []int{1, 2, 3, 7, 31} {
+		for _, typ := range []tensor.Type{tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Int64} {
+			t.Run(fmt.Sprint(typ, ranks), func(t *testing.T) {
+				spec := tensor.BucketSpec{Elements: 999, Type: typ}
+				sum, v := tensor.NewBucket(spec), NewValues(1, false)
+				v.Narrow(typ, ranks)
+				part, all := tensor.NewBucket(spec), []Part{{To: spec.Elements}}
+				for rank := range ranks {
+					must(t, v.Fill(part, rank, 9))
+					typ.Arithmetic().Add(sum.Gradient.Values, part.Gradient.Values)
+					all[0].Ranks = append(all[0].Ranks, rank)
+				}
+				if where, how := v.Mismatch(sum, 9, all); where != "" {
+					t.Errorf("%s %s", where, how)
+				}
+			})
+		}
+	}
+}
