@@ -1,20 +1,19 @@
 package data
 
-// Streams of the generators, far above the numbers that models give to their
-// parameters.
+// Numbers of the generators' streams. They are far above the stream numbers of model parameters.
 const (
-	valueStream = 1<<32 + iota // of dummy, as the next two
+	valueStream = 1<<32 + iota // of dummy, like the next two
 	indexStream
 	targetStream
-	bagSizeStream // of bags, as the next two
+	bagSizeStream // of bags, like the next two
 	bagIndexStream
 	bagTargetStream
 	featureStream      // of dense
-	clickFeatureStream // of clicks, as the next two
+	clickFeatureStream // of clicks, like the next two
 	clickIndexStream
 	clickTargetStream
 	denseTargetStream
 )
 
-// maxNumbers bounds what is generated: 16 GiB of indices, 8 GiB of features.
+// maxNumbers limits the generated values: 16 GiB of indices or 8 GiB of features.
 const maxNumbers = 1 << 31
