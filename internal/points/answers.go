@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared is the part, declared to answer what it is expected to.
+// declared returns the part. If the test expects an answer, that replaces the declared one.
 func declared(s *harness.Subject) sdk.Part {
 	part := s.Part
 	part.Answers = cmp.Or(s.Expect, part.Answers)
@@ -28,7 +28,7 @@ func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 		return declared, end, nil
 	}
 	switch {
-	case part.InTrainer(): // it is declared by a run, which cannot build it
+	case part.InTrainer(): // a run declares the part but cannot build it
 		return nil, end, nil
 	case part.Kind == sdk.KindHook:
 		asked = hosted.AnswererOf(r.Hook)
@@ -46,7 +46,7 @@ func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	return asked, end, nil
 }
 
-// twin makes a second server of the tested kind, if it is an Answerer.
+// twin creates a second server of the tested kind, if that kind is an Answerer.
 func twin(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	s := r.Subject
 	var buckets []tensor.BucketSpec
@@ -106,7 +106,7 @@ func compareAnswer(r *harness.Rank, answerer sdk.Answerer, batch int64, b *tenso
 	if where, _ := bench.Difference(&b.Gradient, &answer); where == "" {
 		return nil
 	}
-	// The answerer may have overwritten those that it was asked about.
+	// The answerer may have overwritten its input gradients.
 	if gradients, err = filledBy(r, fill, batch, b.BucketSpec); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func compareAnswer(r *harness.Rank, answerer sdk.Answerer, batch int64, b *tenso
 	return nil
 }
 
-// by says who says what must come out.
+// by names the source of the expected result.
 func by(answers sdk.Answers) string {
 	switch answers {
 	case "", sdk.AnswersOwn:
@@ -128,7 +128,7 @@ func by(answers sdk.Answers) string {
 	return "the answer, " + string(answers) + ","
 }
 
-// filledBy are the gradients that all ranks have before a batch is reduced.
+// filledBy returns the gradients of all ranks before a batch is reduced.
 func filledBy(
 	r *harness.Rank, fill filling, batch int64, spec tensor.BucketSpec,
 ) (gradients []*tensor.Gradient, err error) {
