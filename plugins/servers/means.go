@@ -167,7 +167,7 @@ func (m *engineMeans) memory(bucket int) []float32 { return m.gradients[bucket] 
 
 func (m *engineMeans) take(trainer int, report []sdk.Push, _ bool) error {
 	if s := m.stages[trainer]; s != nil {
-		if err := m.engine.Wait(s.copied); err != nil { // after a failed pass, copies may still be running
+		if err := m.engine.Wait(s.copied); err != nil { // of a failed pass, whose copies may still run
 			return err
 		}
 	}
