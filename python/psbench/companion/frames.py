@@ -1,4 +1,4 @@
-"""Frames: 64 bytes each, little-endian. docs/protocol.md says what they mean."""
+"""Frames of 64 bytes, little-endian. docs/protocol.md defines their meaning."""
 
 from __future__ import annotations
 

@@ -72,14 +72,14 @@ def serve(parts: Sequence[type[Part]]) -> None:
 
 
 def end(server: Any) -> None:
-    """Ends the process, whatever threads it has, in order if it can."""
+    """Ends the process despite any running threads, cleanly if possible."""
     server.stop(_END_SECONDS).wait()
     flush()
     os._exit(0)
 
 
 def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
-    """The parts, if each is declared as it must be; else a DeclarationError."""
+    """The parts, if all are declared correctly; otherwise raises a DeclarationError."""
     if not parts:
         raise DeclarationError("psbench.serve was given no part: give it a class, as in psbench.serve(MyHook)")
     seen: dict[tuple[str, str], type[Part]] = {}

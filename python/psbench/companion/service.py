@@ -26,7 +26,7 @@ _LONGEST_MESSAGE = 4000
 
 
 class Service:
-    """Answers the core, each call on a thread of gRPC; what is the part's runs on the main thread."""
+    """Answers the core. Each call runs on a gRPC thread; calls of the part run on the main thread."""
 
     def __init__(self, parts: list[type[Part]], process: Process) -> None:
         self._parts, self._process = parts, process
@@ -54,7 +54,7 @@ class Service:
         ]
 
     def started(self) -> None:
-        """Notes that threads which run now are not the part's."""
+        """Records that the threads running now do not belong to the part."""
         self._ours = set(threading.enumerate())
 
     def Describe(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -129,7 +129,7 @@ class Service:
                 return
 
     def _core_gone(self) -> None:
-        """Ends a process whose core and host are gone."""
+        """Ends the process if its core and its host are gone."""
         self._process.core_gone = True
         if self._process.link is None or self._process.link.fileno() < 0:
             self._process.end()
@@ -144,7 +144,7 @@ class Service:
         return self._role
 
     def _sentence(self, error: BaseException) -> str:
-        """What a call that failed says."""
+        """The error text of a failed call."""
         print_traceback(error)
         return last_line(error)[:_LONGEST_MESSAGE]
 
@@ -168,7 +168,7 @@ class Service:
         return guarded
 
     def _left(self) -> str:
-        """Which threads the part has left running."""
+        """The threads that the part has left running."""
         def running() -> list[threading.Thread]:
             return [t for t in threading.enumerate() if t not in self._ours and not t.name.startswith("psbench")
                     and not isinstance(t, threading._DummyThread)]  # type: ignore[attr-defined]

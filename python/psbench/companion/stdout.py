@@ -1,4 +1,5 @@
-"""Standard output as psbench gave it to the plugin, kept for the handshake whatever the script does with it before."""
+"""Standard output as the plugin got it from psbench. It is kept for the handshake, so the script may change
+standard output before."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _kept: int | None = None
 
 
 def keep() -> None:
-    """Keeps the descriptor. The package does so as a plugin imports it."""
+    """Keeps the descriptor. The package calls it when a plugin imports the package."""
     global _kept
     if _kept is None and os.environ.get(COOKIE[0]) == COOKIE[1]:
         with contextlib.suppress(OSError):  # it is closed: psbench reports that no handshake came
@@ -21,7 +22,8 @@ def keep() -> None:
 
 
 def reopen() -> None:
-    """Opens the descriptor of standard output again if the script has closed it: what opens next would get its number."""
+    """Reopens the descriptor of standard output if the script has closed it. Otherwise, the next opened
+    file would get its number."""
     try:
         os.fstat(1)
     except OSError:
@@ -29,7 +31,7 @@ def reopen() -> None:
 
 
 def shake_hands(handshake: str) -> None:
-    """Writes the handshake. Whatever is printed after it goes to standard error, line by line."""
+    """Writes the handshake. All later output goes to standard error, line by line."""
     flush()
     if _kept is not None:
         os.write(_kept, f"{handshake}\n".encode())
@@ -41,7 +43,7 @@ def shake_hands(handshake: str) -> None:
 
 
 def flush() -> None:
-    """Writes what is still held, unless the script has closed or replaced its streams."""
+    """Flushes buffered output, unless the script has closed or replaced its streams."""
     for stream in (sys.__stdout__, sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()

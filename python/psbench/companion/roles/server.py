@@ -1,4 +1,4 @@
-"""Servers: pushes come, and are answered at once or later."""
+"""Servers: pushes arrive, and are answered at once or later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .reducing import ReducingRole
 
 
 class ServerRole(ReducingRole):
-    """Calls a server's receive, and passes its answers on."""
+    """Calls a server's receive and forwards its answers."""
 
     part: Server
 
