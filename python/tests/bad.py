@@ -1,4 +1,4 @@
-"""A plugin whose hook does what a plugin must not; MODE says what. Run by test_plugin."""
+"""A plugin whose hook does something forbidden, selected by MODE. test_plugin runs it."""
 
 import os
 import sys

@@ -14,7 +14,7 @@ from .double import Companion, Frame
 
 
 class Linear(psbench.Model):
-    """x W + rows of a table, summed."""
+    """x W plus the sum of rows of a table."""
 
     key = "linear"
 

@@ -1,4 +1,4 @@
-"""Plugins as psbench starts them: processes, the handshake, and the calls over gRPC."""
+"""Plugins as started by psbench: processes, the handshake, and the gRPC calls."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ BAD = pathlib.Path(__file__).with_name("bad.py")
 
 
 class Plugin:
-    """A process of bad.py, as the core sees it."""
+    """A process of bad.py, as seen by the core."""
 
     def __init__(self, mode="", parts=("Bad",)):
         self.directory = tempfile.TemporaryDirectory(prefix="psb")
@@ -53,7 +53,7 @@ class Plugin:
         return self.log()
 
     def log(self):
-        """What it wrote to standard error, once it has ended."""
+        """Its standard error output, after it has ended."""
         log = self.process.stderr.read()
         self.process.wait(10)
         return log

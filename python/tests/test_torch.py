@@ -1,4 +1,4 @@
-"""psbench.torch: modules of torch as models, without a run."""
+"""psbench.torch: torch modules as models, without a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from psbench.torch.parameters import trained
 
 
 def numbers(count: int, features: int) -> psbench.Batch:
-    """A batch of samples that are numbers."""
+    """A batch of samples with numbers."""
     return samples(np.random.default_rng(count).standard_normal((count, features), dtype=np.float32))
 
 
@@ -38,14 +38,14 @@ def samples(features: np.ndarray) -> psbench.Batch:
 
 
 def bags(*lists: list[int]) -> psbench.Batch:
-    """A batch of samples that are bags."""
+    """A batch of samples with bags."""
     offsets = np.cumsum([0] + [len(b) for b in lists])
     indices = np.concatenate(lists).astype(np.int64)
     return psbench.Batch(len(lists), np.empty(0, np.float32), np.zeros(len(lists), np.int64), indices, offsets)
 
 
 class Bound:
-    """A model with memory whose gradients are dirty, as psbench leaves it."""
+    """A model whose gradient memory has old values, as in psbench."""
 
     def __init__(self, build: object, seed: int = 7, **options: object) -> None:
         made, *criteria = psbench.torch.parts(build, key="net", **options)
@@ -61,7 +61,7 @@ class Bound:
         self.emitted: list[str] = []
 
     def backward(self, batch: psbench.Batch, up: np.ndarray | None = None) -> np.ndarray:
-        """Goes forward and backward; the output."""
+        """Runs forward and backward and returns the output."""
         out = self.model.forward(batch)
         self.emitted.clear()
         self.model.backward(np.ones_like(out) if up is None else up, lambda k: self.emitted.append(self.names[k]))
@@ -125,8 +125,8 @@ def wide(settings: Width) -> nn.Module:
 
 class Same(unittest.TestCase):
     def same(self, build: object, batch: psbench.Batch, *arguments: torch.Tensor, **options: object) -> Bound:
-        """The gradients are those that torch computes of the same module by itself, and the second
-        pass overwrites those of the first."""
+        """The gradients equal those that torch alone computes for the same module. The second pass
+        overwrites those of the first."""
         bound = Bound(build, **options)
         torch.manual_seed(7)
         module = build()  # type: ignore[operator]
@@ -226,7 +226,7 @@ class Gradients(Same):
 
 
 class Large(nn.Module):
-    """Linear layers that are large enough to place the gradient of their weight, used once and again."""
+    """Linear layers that are large enough to place the gradient of their weight; one is used twice."""
 
     def __init__(self) -> None:
         super().__init__()
