@@ -78,7 +78,7 @@ def share(text):
 
 BATCHES = (10, 128)
 
-# What each subcommand measures, from its options.
+# The measurement of each subcommand, built from its options.
 SUBCOMMANDS = {
     "pushpull": ("push-pull over shared memory and TensorPipe RPC", lambda o: [works.pushpull(o.place)]),
     "allreduce": ("all-reduce over shared memory, Gloo and MPI", lambda o: [works.allreduce(m) for m in o.mode]),

@@ -6,7 +6,7 @@ from tables import at_most, by_turn, cell, common_turns, counts, markdown, ratio
 from training import PsbenchRun
 
 COUNTS = (2, 4, 8, 16, 32, 64, 128)
-BASE = 8    # trainers: the count that others are compared with
+BASE = 8    # trainers; the count that others are compared with
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Ranks:
     """An mlp of 3,030 parameters and an epoch of 4 batches: the run is its launch."""
 
     hook: str
-    batches: int = 4    # of a trainer in an epoch
+    batches: int = 4    # per trainer and epoch
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs

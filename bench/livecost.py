@@ -66,7 +66,7 @@ def main():
             return
         for arm in random.sample(ARMS, 2):
             run(args.psbench, flags, files[arm][pair], arm == "with")
-    # Pairs are measured in one session, so that nothing is to be expected of another.
+    # All pairs are measured in one session, so differences between sessions do not matter.
     subprocess.run([args.psbench, "compare", "--session-noise", "0%", *files["without"], "--", *files["with"]], check=True)
 
 

@@ -42,7 +42,7 @@ def execute(command, env, timeout):
     try:
         out, err = process.communicate(timeout=timeout)
     except BaseException as e:
-        # mpirun ends its ranks when it is asked to, not when it is killed.
+        # mpirun ends its ranks on SIGTERM, but not on SIGKILL.
         for sig in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, sig)

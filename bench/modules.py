@@ -15,12 +15,12 @@ class Module:
     """A module of a plugin and what it trains on: the reference model on the batches of torch_ps.py,
     any other on the built-in digits, where both sides have the same batches and so the same losses."""
 
-    script: str    # beside this file
+    script: str    # in this file's folder
     hook: str
     batch: int
     samples: int
     sparse: bool = False
-    threads: int = 1    # for compute in each trainer
+    threads: int = 1    # compute threads of each trainer
 
     @property
     def key(self):

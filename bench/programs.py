@@ -128,7 +128,7 @@ class PsbenchComm(Program):
     mode: str = "fresh"
     place: str = "inplace"
     limits: bool = False
-    threads: int = 0    # of Go in every process, so of the server's reductions; 0: psbench's choice
+    threads: int = 0    # Go threads of every process, hence of the server's reductions; 0: psbench's choice
 
     def environment(self):
         return {"GOMAXPROCS": str(self.threads)} if self.threads else {}

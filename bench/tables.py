@@ -52,7 +52,7 @@ def percentage(s):
     return f"{s.mid:.1%} ({s.low:.1%}..{s.high:.1%})"
 
 
-# Share of the CPU time that others may use during a process before its turn is marked.
+# Largest share of the CPU time used by others during a process before its turn is marked.
 LOUD = 0.1
 
 
@@ -124,7 +124,7 @@ class RatioTable:
 
     ours: str
     theirs: str
-    target: Callable    # (trainers, bytes) -> the least ratio, or None
+    target: Callable    # (trainers, bytes) -> the lowest accepted ratio, or None
 
     def markdown(self, records):
         rows = []
@@ -146,7 +146,7 @@ class FastestTable:
 
     ours: str
     theirs: tuple
-    target: Callable    # (trainers, bytes) -> the least ratio, or None
+    target: Callable    # (trainers, bytes) -> the lowest accepted ratio, or None
 
     def markdown(self, records):
         rows = []
@@ -168,7 +168,7 @@ class ShareTable:
     """psbench's share of a limit of the machine, measured in the same process."""
 
     ours: str
-    target: Callable    # (trainers, bytes) -> the least share, or None
+    target: Callable    # (trainers, bytes) -> the lowest accepted share, or None
 
     def markdown(self, records):
         rows = []

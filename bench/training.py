@@ -24,8 +24,8 @@ class Ddp:
     sparse: bool = False
     samples: int = 100
     batch: int = 10
-    blas: str = "openblas"    # what multiplies in psbench; PyTorch has OpenBLAS
-    threads: int = 1          # for compute in each trainer
+    blas: str = "openblas"    # psbench's matrix library; PyTorch uses OpenBLAS
+    threads: int = 1          # compute threads of each trainer
 
     def iterations(self, epochs, trainers):
         return self.samples // self.batch // trainers * epochs
@@ -43,9 +43,9 @@ class Ddp:
 class Dlrm:
     """The recommendation model, its tables' gradients by a server, the others by all-reduce."""
 
-    batches: int = 10    # of a trainer in an epoch
+    batches: int = 10    # per trainer and epoch
     batch: int = 128
-    blas: str = "openblas"    # what multiplies in psbench; PyTorch has OpenBLAS
+    blas: str = "openblas"    # psbench's matrix library; PyTorch uses OpenBLAS
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs
@@ -61,7 +61,7 @@ class Dlrm:
 class Hybrid:
     """As many servers with an embedding table as trainers of the dense layers."""
 
-    batches: int = 10    # of a trainer in an epoch; both sides' own default
+    batches: int = 10    # per trainer and epoch; the default of both sides
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs
@@ -77,7 +77,7 @@ class Hybrid:
 class BatchUpdate:
     """A server that owns the model and answers with it."""
 
-    batches: int = 1000    # of a trainer in an epoch
+    batches: int = 1000    # per trainer and epoch
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs
@@ -94,7 +94,7 @@ class PsbenchRun(Program):
     """psbench run. Its warm-up pass is as long as the measured one."""
 
     case: object = None
-    counts: tuple = ()    # of trainers at which it takes turns; none for all
+    counts: tuple = ()    # numbers of trainers at which it takes turns; empty: all
 
     def runs_with(self, trainers):
         return not self.counts or trainers in self.counts

@@ -23,8 +23,8 @@ class Work:
     trainers: tuple = (2,)
     sizes: tuple = SIZES
     epochs: int = 20
-    fixed: bool = False    # the counts of trainers are part of the work
-    mixed: bool = False    # a turn has all counts of trainers, which are compared with each other
+    fixed: bool = False    # the work fixes the numbers of trainers
+    mixed: bool = False    # a turn contains all numbers of trainers, which are compared with each other
 
 
 def at_every_size(target):

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-M, N, K = 1024, 128, 1024    # column-major, as sgemm_ sees it
+M, N, K = 1024, 128, 1024    # column-major, as in the call of sgemm_
 
 
 def resident_kib():

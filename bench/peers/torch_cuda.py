@@ -73,7 +73,7 @@ class DeviceServer(torch_ps.AveragingServer):
         stream = torch.cuda.current_stream(self.device)
         if slot.parts:
             stream.wait_event(slot.ready)
-        for part in slot.parts:    # which other streams allocated
+        for part in slot.parts:    # allocated on other streams
             part.record_stream(stream)
 
     def leave(self, slot):
@@ -101,7 +101,7 @@ def run(rank, args, rpc_port, group_port):
     torch.set_num_threads(args.threads)
     name = join(args, rank, group_port)
     options = rpc_options(rpc_port, args.rpc_timeout, args.transports, args.channels, args.rpc_threads)
-    if args.device == "cuda" and args.servers and rank < args.trainers:    # answers come back the same way
+    if args.device == "cuda" and args.servers and rank < args.trainers:    # answers return the same way
         options.set_device_map("server0", {place(args, rank): place(args, args.trainers)})
     rpc.init_rpc(name, rank=rank, world_size=args.trainers + args.servers + 1, rpc_backend_options=options)
     if name == "driver":

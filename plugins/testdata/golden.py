@@ -52,7 +52,7 @@ def of(optimizer):
     return lambda **settings: lambda p: optimizer(p, **settings)
 
 
-OPTIMIZERS = {  # by name and whether the gradient is sparse
+OPTIMIZERS = {  # by name and by whether the gradient is sparse
     ("sgd", False): of(torch.optim.SGD),
     ("sgd", True): of(torch.optim.SGD),
     ("adam", False): dense_adam,
@@ -147,7 +147,7 @@ def criterion_case(criterion, rows, columns, scale, generator):
 
 SHAPES = [(1, 1, 1), (6, 7, 0.1), (5, 3, 3), (7, 5, 100), (9, 4, 1e30)]
 
-# Targets that are numbers, one for each output.
+# Criteria whose targets are numbers, one for each output.
 FLOAT_CRITERIA = {
     "cel": F.cross_entropy,
     "bce": F.binary_cross_entropy_with_logits,

@@ -45,7 +45,7 @@ class Npy(psbench.Data):
         if not isinstance(array, np.ndarray) or array.ndim == 0 or array.dtype.kind not in "iufb":
             what = f"{array.dtype} {list(array.shape)}" if isinstance(array, np.ndarray) else "an archive"
             raise ValueError(f"{path} is {what}, but must be an array of numbers, [samples, ...]")
-        return array.astype(np.int64) if array.dtype.kind == "b" else array  # True is 1
+        return array.astype(np.int64) if array.dtype.kind == "b" else array  # True becomes 1
 
     def samples(self, features, targets, first, last):
         """The samples from the first up to the last one."""

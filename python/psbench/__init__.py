@@ -53,6 +53,6 @@ def serve(*parts: type[Part]) -> None:
     It does not return. If a part is declared wrongly, it prints a sentence on standard error and exits with
     status 1.
     """
-    from .companion import plugin  # what only a running plugin needs, such as grpc
+    from .companion import plugin  # needed only in a running plugin; imports grpc
 
     plugin.serve(parts)

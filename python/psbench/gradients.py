@@ -130,7 +130,7 @@ class Bucket(Gradient):
         super().__init__(values, rows)
         self.spec, self.index, self.elements = spec, spec.index, spec.elements
         self.table_rows, self.width, self.parameters = spec.table_rows, spec.width, spec.parameters
-        self._made: list[Any] = []  # operations on it that nobody has asked for yet
+        self._made: list[Any] = []  # operations on it that were not requested yet
 
     def __repr__(self) -> str:
         if self.sparse:

@@ -18,5 +18,5 @@ def uniform(seed: int, tensor: int, count: int, bound: float = 1.0) -> NDArray[n
         x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
         x ^= x >> np.uint64(31)
-    u = (x >> np.uint64(40)).astype(np.float32) / np.float32(2**24)  # 24 bits, exact in a float32
+    u = (x >> np.uint64(40)).astype(np.float32) / np.float32(2**24)  # 24 bits are exact in a float32
     return (2 * u - 1) * np.float32(bound)

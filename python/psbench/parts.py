@@ -54,7 +54,7 @@ class Part:
     env: Any
     recorder: Recorder
 
-    _role: Any = None  # what psbench makes of the part; None in tests
+    _role: Any = None  # psbench's role for the part; None in tests
 
     def __init__(self, settings: Any = None, env: Any = None, recorder: Recorder | None = None) -> None:
         self.settings = settings if settings is not None or self.Settings is None else self.Settings()

@@ -157,7 +157,7 @@ class Recorder:
         return made
 
 
-_PIECE = 4096  # values of a piece
+_PIECE = 4096  # values per piece
 
 
 def _rows(numbers: array[int], width: int) -> Iterator[tuple[int, ...]]:
@@ -165,7 +165,7 @@ def _rows(numbers: array[int], width: int) -> Iterator[tuple[int, ...]]:
 
 
 def _packed(numbers: array[int], width: int, pack: Any) -> Iterator[bytes]:
-    numbers = numbers[:]  # others may go on recording
+    numbers = numbers[:]  # a copy, because recording may continue
     for first in range(0, len(numbers), _PIECE * width):
         yield pack(_rows(numbers[first:first + _PIECE * width], width))
 

@@ -202,7 +202,7 @@ class SynchronousServer(Server):
         import numpy
 
         rows = numpy.unique(numpy.concatenate([p.rows for p in pushes]))  # type: ignore[type-var]
-        place = numpy.full((len(pushes), len(rows)), -1)  # of each row in each push
+        place = numpy.full((len(pushes), len(rows)), -1)  # position of each row in each push
         for i, p in enumerate(pushes):
             place[i, numpy.searchsorted(rows, p.rows)] = numpy.arange(len(p.rows))  # type: ignore[arg-type]
         values = numpy.empty((len(rows), pushes[0].values.shape[1]), numpy.float32)

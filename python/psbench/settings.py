@@ -92,7 +92,7 @@ def _json_type(hint: Any) -> str | None:
 def _check(name: str, value: Any, hint: Any, title: str, error: type[Exception]) -> Any:
     """The value in the field's type. Raises an error if the value is invalid."""
     typ = _json_type(hint)
-    if typ == "integer" and isinstance(value, float) and value.is_integer():  # 1.0 is whole, as 1e3 is
+    if typ == "integer" and isinstance(value, float) and value.is_integer():  # 1.0 and 1e3 are whole
         value = int(value)
     fits = {
         "bool": isinstance(value, bool),

@@ -76,7 +76,7 @@ class PluginTest(unittest.TestCase):
     def test_the_handshake_and_the_end(self):
         with Plugin() as p:
             path = f"{p.directory.name}/plugin.{p.process.pid}.sock"
-            self.assertEqual(p.line, f"1|2001|unix|{path}|grpc\n")  # the newest of those that are offered
+            self.assertEqual(p.line, f"1|2001|unix|{path}|grpc\n")  # the newest of the offered versions
             self.assertEqual(p.channel.unary_unary("/grpc.health.v1.Health/Check")(b"\n\x06plugin"), b"\x08\x01")
             self.assertEqual(list(p.channel.unary_stream("/plugin.GRPCStdio/StreamStdio")(b"")), [])
             parts = p.call("Describe").parts

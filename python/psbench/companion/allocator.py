@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-_LARGEST_FROM_HEAP = 32 << 20  # more than that glibc refuses
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
+_LARGEST_FROM_HEAP = 32 << 20  # glibc refuses larger values
 
 
 def keep_freed_memory() -> None:

@@ -35,7 +35,7 @@ class Link:
         self._buffer = bytearray(HEADER.size)
         self._view = memoryview(self._buffer)
         self._into = [self._view]
-        self._number = 0  # of the host's frames
+        self._number = 0  # of the host's next frame
         self._sent = 0
         self._held = b""
         self._received = 0

@@ -43,7 +43,7 @@ class _Task:
     def carry_out(self) -> None:
         try:
             self._result = self._what()
-        except BaseException as error:  # whatever it is, it is that of the one who waits
+        except BaseException as error:  # every exception goes to the waiting thread
             self._error = error
         self._done.set()
 
@@ -73,7 +73,8 @@ class Process:
         self.core_gone = False
         self.forked = False
         self._handlers: list[tuple[Callable[..., None], str] | None] = [None] * 256
-        self._blind = self._blinded = 0  # waits that are to sleep at once; how many the last yield that let somebody run made so
+        # waits that must sleep at once; number set by the last yield that let another process run
+        self._blind = self._blinded = 0
         self._expected = (b"", "")
         self._listener: socket.socket | None = None
         self._poll = select.poll()
@@ -130,7 +131,7 @@ class Process:
                     os.eventfd_read(wake)
                     while not self._tasks.empty():
                         self._tasks.get().carry_out()
-                    break  # one that allocated memory has read the link, so that it may be ready no more
+                    break  # a task that allocated memory has read the link, so the poll result may be outdated
                 else:
                     link = self._greet()
 
@@ -171,7 +172,7 @@ class Process:
                 self.link.fail(sentence)
                 return
         except HostGone:
-            pass  # so the core is told
+            pass  # the core gets the error
         self.failures.put(sentence)
 
     def allocate(self, size: int) -> int:
@@ -237,7 +238,7 @@ class Process:
         """Accepts a caller, which must send a valid hello as the host. Returns the link's descriptor."""
         assert self._listener is not None
         connection, _ = self._listener.accept()
-        connection.settimeout(10)  # for the greeting
+        connection.settimeout(10)  # limit for the greeting
         link = Link(connection)
         try:
             if link.greet(*self._expected):

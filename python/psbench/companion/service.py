@@ -20,8 +20,8 @@ from .recorded import peak_rss_bytes, pieces
 
 _SERVING = b"\x08\x01"
 _HEARTBEAT_SECONDS = 1.0
-_ASKED_SECONDS = 1.0  # how long Collect waits for what the part itself must say
-_LEFT_SECONDS = 0.2  # how long threads may take to end once the part is closed
+_ASKED_SECONDS = 1.0  # time that Collect waits for an answer of the part
+_LEFT_SECONDS = 0.2  # time for threads to end after the part is closed
 _LONGEST_MESSAGE = 4000
 
 
@@ -41,7 +41,7 @@ class Service:
         for name, request, _, streams in methods():
             call = getattr(self, name, None)
             if call is None:
-                continue  # UNIMPLEMENTED
+                continue  # unsupported methods return UNIMPLEMENTED
             make = grpc.unary_stream_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler
             guard = self._guarded_stream if streams else self._guarded
             calls[name] = make(guard(call), request.FromString, lambda reply: reply.SerializeToString())
@@ -101,7 +101,7 @@ class Service:
         if self._pass == getattr(request, "pass"):
             try:
                 facts = self._process.ask(role.pass_facts, _ASKED_SECONDS)
-            except TimeoutError:  # the part is at work: the pass has failed
+            except TimeoutError:  # the part is still busy: the pass has failed
                 facts = {}
             yield from pieces(role.recorder, facts)
         yield message("CollectReply")(peak_rss_bytes=peak_rss_bytes())
@@ -152,7 +152,7 @@ class Service:
         def guarded(request: Any, context: grpc.ServicerContext) -> Any:
             try:
                 return call(request, context)
-            except BaseException as error:  # else gRPC answers nothing
+            except BaseException as error:  # otherwise gRPC would not answer
                 sentence = self._sentence(error)
             context.abort(grpc.StatusCode.UNKNOWN, sentence)
         return guarded

@@ -8,7 +8,7 @@ import io
 import os
 import sys
 
-COOKIE = ("PSBENCH_PLUGIN", "parameter-server-benchmark")  # of a process that psbench starts
+COOKIE = ("PSBENCH_PLUGIN", "parameter-server-benchmark")  # in the environment of a process that psbench starts
 
 _kept: int | None = None
 
@@ -17,7 +17,7 @@ def keep() -> None:
     """Keeps the descriptor. The package calls it when a plugin imports the package."""
     global _kept
     if _kept is None and os.environ.get(COOKIE[0]) == COOKIE[1]:
-        with contextlib.suppress(OSError):  # it is closed: psbench reports that no handshake came
+        with contextlib.suppress(OSError):  # if it is closed, psbench reports the missing handshake
             _kept = os.dup(1)
 
 
@@ -35,7 +35,7 @@ def shake_hands(handshake: str) -> None:
     flush()
     if _kept is not None:
         os.write(_kept, f"{handshake}\n".encode())
-        if os.path.sameopenfile(_kept, 1):  # else it is the script's own
+        if os.path.sameopenfile(_kept, 1):  # otherwise it belongs to the script
             os.dup2(2, 1)
         os.close(_kept)
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.closed:

@@ -99,7 +99,7 @@ def parts(
     model = type("Model", (TorchModel,), {
         "key": key, "recipe": recipe, "Settings": recipe.settings(), "stochastic": stochastic, "smallest_batch": smallest_batch})
     if optimizer is not None:
-        model.step = TorchModel._step  # only of a model that steps itself
+        model.step = TorchModel._step  # only for a model that steps itself
     if loss is None:
         return [model]
     return [model, type("Criterion", (TorchCriterion,), {"key": key, "loss": staticmethod(loss), "targets": targets or targets_of(loss)})]

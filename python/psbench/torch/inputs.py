@@ -96,7 +96,7 @@ def samples_of(module: nn.Module, shape: tuple[int, ...] | None, rows: int | Non
         if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
             return Samples(None, layer.num_embeddings, length or 0)
         if next(layer.children(), None) is None and next(layer.parameters(recurse=False), None) is not None:
-            break  # a convolution, say, does not tell the size of its images
+            break  # a convolution, for example, does not determine the size of its images
     raise ValueError(
         f"{type(module).__name__} does not tell what its samples are: give features=, the count of their numbers or their shape "
         "such as (1, 28, 28), or rows=, the bound of the indices of bags")

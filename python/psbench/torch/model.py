@@ -86,7 +86,7 @@ class TorchModel(psbench.Model):
     def _columns_of(self, module: nn.Module) -> int | None:
         """The number of columns of the output for one sample; None if only the first batch can show it."""
         call = caller(module, self._samples, self.recipe.inputs)
-        module.eval()  # normalizing one sample by itself is an error in training
+        module.eval()  # in training mode, normalizing a single sample is an error
         try:
             with torch.no_grad():
                 output = call(self._samples.one())
@@ -136,7 +136,7 @@ class TorchModel(psbench.Model):
         self._optimizer = self.recipe.made_optimizer(tensors, self.settings)
         self._call = caller(module, self._samples, self.recipe.inputs)
         self._module = module.train()
-        # What the module draws from now on, such as for dropout, differs between trainers.
+        # The module's later random numbers, for example for dropout, differ between trainers.
         torch.manual_seed((seed * 1000003 + self.env.rank + 1) % 2**63)
 
     def forward(self, batch: psbench.Batch) -> np.ndarray:

@@ -66,9 +66,9 @@ class Gradients:
         self._parameters, self._memory = parameters, memory
         self._views = [None if p.sparse else view(g.values, p.tensor) for p, g in zip(parameters, memory)]
         self._waiting: set[int] = set()
-        self._placed: set[int] = set()  # whose memory has a gradient already, in this backward pass
+        self._placed: set[int] = set()  # parameters whose memory already has a gradient in this backward pass
         self._emit: Callable[[int], Any] | None = None
-        # An accumulator lives as long as somebody holds it: else a hook on it is lost.
+        # An accumulator lives only while something refers to it; without this list, its hooks would be lost.
         self._accumulators = [_accumulator(p.tensor) for p in parameters]
         self._hooks = [accumulator.register_hook(self._finisher(k)) for k, accumulator in enumerate(self._accumulators)]
 
@@ -125,7 +125,7 @@ class Gradients:
             if k in self._placed or k not in self._waiting or torch.is_grad_enabled():
                 return torch.mm(a, b)
             self._placed.add(k)
-            # Another tensor of the same memory, which autograd need not copy to keep.
+            # A second tensor of the same memory, which autograd can keep without a copy.
             return torch.mm(a, b, out=dense.view(dense.shape))
 
         return multiply
@@ -135,7 +135,7 @@ class Gradients:
             raise RuntimeError(
                 f"the gradient of parameter {self._parameters[k].name} is dense although its embedding has sparse=True: "
                 "something else uses the parameter, so leave sparse=True away")
-        gradient = gradient.coalesce()  # rows ascend then, each once
+        gradient = gradient.coalesce()  # makes rows ascending and distinct
         memory, rows = self._memory[k], gradient.indices()[0]
         memory.set_rows(len(rows))
         torch.from_numpy(memory.rows).copy_(rows)
@@ -168,4 +168,4 @@ def _rows(table: torch.Tensor, memory: Gradient) -> torch.Tensor:
     """Rows in psbench's memory as a sparse tensor."""
     indices = torch.from_numpy(memory.rows).to(torch.int64).unsqueeze(0)
     sparse = torch.sparse_coo_tensor(indices, torch.from_numpy(memory.values), table.shape)
-    return sparse._coalesced_(True)  # they ascend, each is there once
+    return sparse._coalesced_(True)  # rows are ascending and distinct

@@ -102,7 +102,7 @@ def _arrays(samples: Samples, which: str) -> dict[str, Any]:
         elif values.ndim != 1 and not (name == "targets" and values.ndim == 2):
             raise ValueError(f"{given}: they must be {'[samples] or [samples, targets]' if name == 'targets' else 'of one dimension'}")
         floats = name == "features" or name == "targets" and values.dtype.kind == "f"
-        with np.errstate(over="ignore"):  # psbench refuses what is not finite, and names it
+        with np.errstate(over="ignore"):  # psbench refuses values that are not finite and names them
             out[name] = np.ascontiguousarray(values, np.float32 if floats else np.int64)
     if "targets" not in out:
         raise ValueError(f"its {which}samples have no targets")

@@ -26,7 +26,7 @@ class ModelRole(Role):
         self._gradients: list[Gradient] = []
         self._output = Output(process)
         self._emitted = bytearray()
-        self._mates: dict[int, list[int]] = {}  # by parameter, all that lie in its bucket
+        self._mates: dict[int, list[int]] = {}  # by parameter: all parameters in its bucket
         self._batch: tuple[Any, Batch] = ((), Batch(0, None, None, None, None))
         process.moved = self._moved
         for op, handler in (
@@ -75,7 +75,7 @@ class ModelRole(Role):
                 self._gradients.append(Gradient(gradient[:len(numbers) * p.shape[1]].reshape(len(numbers), p.shape[1]), numbers))
             else:
                 self._gradients.append(Gradient(gradient[:elements].reshape(p.shape)))
-        self.part.bind(tuple(values), tuple(self._gradients))  # of which none can be replaced
+        self.part.bind(tuple(values), tuple(self._gradients))  # tuples, so that no element can be replaced
         self.process.link.send(frames.BIND)  # type: ignore[union-attr]
 
     def _initialize(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
@@ -116,7 +116,7 @@ class ModelRole(Role):
         emitted[parameter] = 1
         link = self.process.link
         assert link is not None
-        # A bucket is reduced once it is whole, so the host need not wake before.
+        # A bucket is reduced only once it is complete, so the host need not wake up before.
         whole = all(emitted[k] for k in self._mates.get(parameter, ()))
         (link.send if whole else link.hold)(frames.GRADIENT, bucket=parameter, rows=self._gradients[parameter]._count())
 

@@ -15,9 +15,9 @@ class Output:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._all: Any = np.empty(0, np.float32)  # all there is room for
+        self._all: Any = np.empty(0, np.float32)  # the whole memory
         self._shape = (0, 0)
-        self._view: Any = None  # of the last shape
+        self._view: Any = None  # view with the last shape
         self._gradient: Any = None
 
     def memory(self, rows: int, columns: int) -> Any:

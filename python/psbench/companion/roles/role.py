@@ -24,7 +24,7 @@ class Role:
         self._class, self._request = part, request
         try:
             self._settings = decode(part, request.part.settings)
-        except (TypeError, ValueError) as error:  # also of the author's own __post_init__
+        except (TypeError, ValueError) as error:  # also errors of the author's __post_init__
             raise Fault(f"{self.title}: {error}") from error
 
     def configure(self, reply: Any) -> None:
@@ -47,7 +47,7 @@ class Role:
         """Calls a method of the part outside of frames. Its errors name part and method."""
         try:
             return what()
-        except BaseException as error:  # sys.exit too
+        except BaseException as error:  # includes sys.exit
             print_traceback(error)
             raise Fault(f"{self.title}, {method}: {last_line(error)}") from error
 
