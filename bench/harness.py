@@ -1,4 +1,4 @@
-"""Runs compare.py in tests, with processes that only pretend."""
+"""Runs compare.py in tests, with fake programs."""
 import contextlib
 import io
 import os
@@ -20,7 +20,7 @@ FAKES = ("bin/psbench", *(f"bin/{tool}{vendor}" for tool in ("mpicc", "mpirun") 
 
 
 class Compare(unittest.TestCase):
-    """compare.py from top to bottom."""
+    """Base class of tests that run the whole of compare.py."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

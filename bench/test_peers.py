@@ -16,7 +16,7 @@ def torch_is_there():
 
 @unittest.skipUnless(os.path.exists(PSBENCH) and torch_is_there(), "needs make build and python3-torch")
 class Peers(unittest.TestCase):
-    """Peers train what psbench trains: with the same data their losses agree."""
+    """Peers train the same as psbench: with the same data, their losses agree."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -29,7 +29,7 @@ class Peers(unittest.TestCase):
         return done.stdout
 
     def batches(self, **settings):
-        """Those of torch_ps.py."""
+        """The batches of torch_ps.py."""
         program = ("import json, sys, types; sys.path.insert(0, sys.argv[1]); import torch_ps; "
                    "args = types.SimpleNamespace(**json.loads(sys.argv[2])); "
                    "print(json.dumps([[t.tolist() for t in b] for b in torch_ps.make_batches(args)]))")

@@ -210,7 +210,7 @@ sys.exit(7)
 
 
 class Memory(unittest.TestCase):
-    """The scripts that look at memory, for real."""
+    """Runs the real scripts that measure memory."""
 
     def run_script(self, name, *argv):
         done = subprocess.run([sys.executable, os.path.join(HERE, "peers", name), *argv], stdout=subprocess.PIPE,
