@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     int fresh = getenv("FRESH") != NULL, length;
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     MPI_Get_library_version(library, &length);
-    library[strcspn(library, ",\"\\\n")] = 0;             /* the version begins with the name */
+    library[strcspn(library, ",\"\\\n")] = 0;             /* keeps the library's name */
     for (char *c = library; *c; c++) if (*c < ' ') *c = ' ';
     double budget = argc > 1 ? atof(argv[1]) : 2.0;
     int sizes = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);

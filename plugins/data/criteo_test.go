@@ -25,7 +25,7 @@ func clickInputs(rows int) sdk.InputSpec {
 	return in
 }
 
-// readClicks reads all training samples, in the order in which a host reads first, and the held-out samples.
+// readClicks reads all training samples, like a host in its first pass, and then the held-out samples.
 func readClicks(s CriteoSettings,
 	in sdk.InputSpec) (trained sdk.Batch, held *sdk.Samples, facts map[string]string, err error) {
 	d, err := NewCriteo(s, sdk.DataEnv{})

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// targetType says whether targets that could be classes or numbers become classes or numbers.
+// targetType is the interpretation of targets that could be classes or numbers.
 type targetType int
 
 const (

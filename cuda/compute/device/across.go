@@ -14,9 +14,9 @@ import (
 )
 
 // across is the state that all NCCL groups of a process share. They use one stream, in the order in which the
-// trainer handed over the buckets. This order is the same on all ranks. It must be, because a separate goroutine
-// drives each group: if the kernels of two communicators reached two devices in different orders, they could
-// deadlock.
+// trainer handed over the buckets. This order is the same on all ranks. Without a common
+// order, the kernels of two communicators could reach two devices in different orders and deadlock, because a
+// separate goroutine drives each group.
 type across struct {
 	nccl    *library.NCCL
 	version string

@@ -23,7 +23,7 @@ func (d *Device) lend(e *end, p *peer, values [][]float32) {
 	}
 }
 
-// Borrowed returns the loan whose memory a push's values begin, or nil if the values are in ordinary memory.
+// Borrowed returns the loan for a push's values, or nil if the values are in ordinary memory.
 func (d *Device) Borrowed(values []float32) *Loan {
 	d.mu.Lock()
 	defer d.mu.Unlock()

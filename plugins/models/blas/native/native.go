@@ -55,7 +55,7 @@ func (e *Engine) Level() simd.Level { return e.level }
 func (e *Engine) Threads() int { return len(e.workers) }
 
 // Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes a if transA is set, and b if transB is
-// set. The product op(a) is [m, k], op(b) is [k, n] and c is [m, n]; all are row-major. lda, ldb and ldc are the
+// set. The matrices op(a) [m, k], op(b) [k, n] and c [m, n] are row-major. lda, ldb and ldc are the
 // distances between stored rows, in elements. m, n and k are at least 1, and each slice holds its matrix. With beta
 // 0, Gemm does not read c.
 func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
