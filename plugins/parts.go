@@ -1,9 +1,9 @@
 // Package plugins lists the parts that psbench itself provides. An external plugin may serve these parts together
-// with its own. Its trainer then has psbench's hooks, criteria and models in the same process:
+// with its own. The plugin's trainer then has psbench's hooks, criteria and models in the same process:
 //
 //	plugin.Serve(append(plugins.Parts(), sdk.NewTrainer("mine", settings{}, newTrainer))...)
 //
-// Its registry file then says that it includes the plugin builtin.
+// The plugin's registry file then says that the plugin includes the plugin builtin.
 package plugins
 
 import (

@@ -126,7 +126,7 @@ func (r *struck) over() bool {
 	}
 }
 
-// kill kills the processes of a node whose command lines match a pattern. It first waits for such processes.
+// kill kills the processes of a node whose command lines match a pattern. kill first waits for such processes.
 func (r *struck) kill(node, pattern string) {
 	r.t.Helper()
 	until(r.t, "on "+node+" something fits "+pattern, func() bool {

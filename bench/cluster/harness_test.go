@@ -1,7 +1,7 @@
 //go:build slurm
 
-// Package cluster tests psbench on several hosts. It uses a Slurm cluster of network namespaces on this machine,
-// which up.sh starts and down.sh removes. The tests need root and the programs listed in CONTRIBUTING.md.
+// Package cluster tests psbench on several hosts. The tests use a Slurm cluster of network namespaces on this
+// machine, which up.sh starts and down.sh removes. The tests need root and the programs listed in CONTRIBUTING.md.
 package cluster
 
 import (
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// slurm is a cluster. Its nodes are node1, node2 and so on.
+// slurm is a cluster. The nodes are node1, node2 and so on.
 type slurm struct {
 	t         *testing.T
 	dir       string   // folder of its state

@@ -25,7 +25,8 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// ranks is the argument that makes the test executable act as psbench-cuda. It reports that plugin's build.
+// ranks is the argument that makes the test executable act as psbench-cuda. The executable then reports that
+// plugin's build.
 const ranks = "ranks"
 
 func serveRanks() {
@@ -41,8 +42,8 @@ func serveRanks() {
 	plugin.ServeOn(compute.Open, compute.Parts()...)
 }
 
-// acrossCards returns the arguments of runs whose trainers use n different cards, on this executable. It skips the
-// test if there are fewer cards or no NCCL. The double shows as many cards as requested.
+// acrossCards returns the arguments of runs whose trainers use n different cards, on this executable. acrossCards
+// skips the test if there are fewer cards or no NCCL. The double shows as many cards as requested.
 func acrossCards(t *testing.T, n int, arguments ...string) []string {
 	t.Helper()
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", strconv.Itoa(n))

@@ -28,8 +28,8 @@ import (
 // psbench is the program from the same build as the plugin. make cuda builds it.
 const psbench = "../../bin/psbench"
 
-// serve is the argument that makes the test executable act as a plugin on the device. Its trainers and servers have
-// other keys than psbench's, so that a run on the host uses psbench's parts.
+// serve is the argument that makes the test executable act as a plugin on the device. The plugin's trainers and
+// servers have other keys than psbench's, so that a run on the host uses psbench's parts.
 const serve = "serve"
 
 // extra holds an environment variable with its value for the plugin alone. psbench refuses unknown variables with
@@ -146,8 +146,8 @@ var small = []string{
 	"--epochs", "2",
 }
 
-// Real processes train on the device, with hooks and servers on the device and on the host. Their losses match the
-// host's.
+// Real processes train on the device, with hooks and servers on the device and on the host. The processes' losses
+// match the host's.
 func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 	file := writeRegistry(t)
 	for _, c := range []struct {

@@ -46,7 +46,7 @@ func reports(t *testing.T) string {
 	return dir
 }
 
-// counts returns the counts of one report of the double. It returns none if the process has ended and left no
+// counts returns the counts of one report of the double. counts returns none if the process has ended and left no
 // report.
 func counts(t *testing.T, file string) map[string]int64 {
 	t.Helper()
@@ -61,7 +61,7 @@ func counts(t *testing.T, file string) map[string]int64 {
 	return found
 }
 
-// total adds up a count over all processes. It requires that none misused the driver or left anything allocated.
+// total adds up a count over all processes. total requires that none misused the driver or left anything allocated.
 func total(t *testing.T, dir, count string) (sum int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))

@@ -105,7 +105,7 @@ func (l *link) next() {
 	l.take(at % len(l.places[0]))
 }
 
-// check copies random numbers there and back in each way and compares them. It leaves random numbers in all
+// check copies random numbers there and back in each way and compares them. check leaves random numbers in all
 // buckets, because a link may be faster with zeros.
 func (l *link) check(b *testing.B) {
 	b.Helper()

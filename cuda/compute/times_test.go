@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// measured requires three things of each trainer. It measured every iteration's phases on its device with times
-// above 0. It counted its launches. It recorded the error of its clock.
+// measured requires three things of each trainer. The trainer measured every iteration's phases on its device with
+// times above 0. The trainer counted its launches. The trainer recorded the error of its clock.
 func measured(t *testing.T, r result, steps bool) {
 	t.Helper()
 	phases := []string{"device forward", "device loss", "device backward"}

@@ -1,8 +1,8 @@
 //go:build nvidia
 
-// Package driver is psbench's interface to NVIDIA's driver. It covers contexts, memory, streams, events, modules,
-// launches, memory shared between processes, pinned memory and graphs. Control calls use package cu. Hot calls use
-// this package's own C functions, which neither allocate nor call back into Go.
+// Package driver is psbench's interface to NVIDIA's driver. The package covers contexts, memory, streams, events,
+// modules, launches, memory shared between processes, pinned memory and graphs. Control calls use package cu. Hot
+// calls use this package's own C functions, which neither allocate nor call back into Go.
 //
 // A process that imports this package needs libcuda.so.1 and a GPU. Otherwise, package early ends the process with
 // an error message before its main function.
@@ -119,7 +119,7 @@ func (c *Context) Synchronize() error {
 	return c.do("cuCtxSynchronize", cu.Synchronize)
 }
 
-// Close releases the context with all its allocations. Its error counts the allocations that were not freed. For a
+// Close releases the context with all its allocations. The error counts the allocations that were not freed. For a
 // lost device, the error is the loss.
 func (c *Context) Close() error {
 	var left error

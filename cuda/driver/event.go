@@ -34,7 +34,7 @@ type EventOptions struct {
 	BlockingSync bool // Synchronize finally sleeps instead of spinning
 }
 
-// NewEvent returns an event. It counts as reached until it is recorded.
+// NewEvent returns an event. The event counts as reached until it is recorded.
 func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if o.Timing && o.Interprocess {
 		return nil, fmt.Errorf(
@@ -72,8 +72,8 @@ func (e *Event) Record(s *Stream) error {
 	return e.context.check("cuEventRecord", C.psb_event_record(e.context.c, e.c, s.c))
 }
 
-// Synchronize waits until the event is reached. It polls for 100 µs and then blocks. With option BlockingSync, it
-// sleeps while it blocks.
+// Synchronize waits until the event is reached. Synchronize polls for 100 µs and then blocks. With option
+// BlockingSync, it sleeps while it blocks.
 func (e *Event) Synchronize() error {
 	if err := e.context.usable("cuEventSynchronize"); err != nil {
 		return err

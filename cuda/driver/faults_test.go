@@ -20,8 +20,8 @@ func openChild() error {
 	return c.Close()
 }
 
-// A process that cannot use CUDA ends before its main function, with a message on standard error. It prints nothing
-// on standard output, which is for a plugin's address.
+// A process that cannot use CUDA ends before its main function, with a message on standard error. The process
+// prints nothing on standard output, which is for a plugin's address.
 func TestDriverThatDoesNotServe(t *testing.T) {
 	onDouble(t)
 	for _, test := range []struct{ environment, want string }{

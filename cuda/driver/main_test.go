@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child runs this executable as another process, with additional environment and the given standard input. It
+// child runs this executable as another process, with additional environment and the given standard input. child
 // returns the output and the exit status.
 func child(t *testing.T, name, input string, environment ...string) (stdout, stderr string, status int) {
 	t.Helper()

@@ -56,8 +56,8 @@ func (r *resources) remove(sort resource, at uintptr) {
 	delete(r.held[sort], at)
 }
 
-// unfreed counts the objects that were not freed: "allocations of device memory: 2 (8192 bytes), streams: 1". It
-// returns "" if there are none.
+// unfreed counts the objects that were not freed: "allocations of device memory: 2 (8192 bytes), streams: 1".
+// unfreed returns "" if there are none.
 func (r *resources) unfreed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -81,7 +81,7 @@ func (s *Stream) Query() (done bool, err error) {
 	return result == C.CUDA_SUCCESS, s.context.check("cuStreamQuery", result)
 }
 
-// Wait makes later work of the stream wait for the last recording of e. It does not wait for an event that was
+// Wait makes later work of the stream wait for the last recording of e. Wait does not wait for an event that was
 // never recorded.
 func (s *Stream) Wait(e *Event) error {
 	if err := s.context.usable("cuStreamWaitEvent"); err != nil {

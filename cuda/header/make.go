@@ -29,9 +29,9 @@ const preamble = `/* Made of the header that gorgonia.org/cu ships. */
 
 `
 
-// makeHeader makes a usable header from the preprocessed one. It drops the lines before CUDA's own declarations. It
-// redirects every function with a later version to that version, as CUDA's own header does. Otherwise, a program
-// would bind the entry points of CUDA 2, which use 32-bit addresses and sizes.
+// makeHeader makes a usable header from the preprocessed one. makeHeader drops the lines before CUDA's own
+// declarations. makeHeader redirects every function with a later version to that version, as CUDA's own header
+// does. Otherwise, a program would bind the entry points of CUDA 2, which use 32-bit addresses and sizes.
 func makeHeader(shipped []byte) ([]byte, error) {
 	at := bytes.Index(shipped, []byte(begin))
 	if at < 0 {

@@ -13,8 +13,8 @@ import (
 // soname is the library name that programs linked against the stub request from the loader.
 const soname = "libcuda.so.1"
 
-// makeStub compiles dir/libcuda.so, which has all functions without code. Its file name is not libcuda.so.1, so
-// that no loader mistakes it for the driver.
+// makeStub compiles dir/libcuda.so, which has all functions without code. The library's file name is not
+// libcuda.so.1, so that no loader mistakes it for the driver.
 func makeStub(dir, compiler string, names []string) error {
 	var source bytes.Buffer
 	for _, name := range names {

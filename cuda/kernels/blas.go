@@ -71,8 +71,8 @@ func (k *Kernels) Products() (err error) {
 	return err
 }
 
-// Multiplies returns the version of cuBLAS, or the reason why the kernels multiply. It returns "" before the first
-// product.
+// Multiplies returns the version of cuBLAS, or the reason why the kernels multiply. Multiplies returns "" before
+// the first product.
 func (k *Kernels) Multiplies() string {
 	k.opening.Lock()
 	defer k.opening.Unlock()

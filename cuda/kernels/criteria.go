@@ -8,7 +8,8 @@ package kernels
 // of gradient.
 
 // CrossEntropy computes the criterion cel. The losses are log Σ exp(output) - output[target]; the gradient is
-// (softmax(output) - one-hot(target)) / rows. It reads output three times, from the caches after the first time.
+// (softmax(output) - one-hot(target)) / rows. CrossEntropy reads output three times, from the caches after the
+// first time.
 func (q *Queue) CrossEntropy(losses, gradient, output []float32, targets []int64, classes int) {
 	q.criterion("CrossEntropy", crossEntropy, losses, gradient, output, targets, classes, 1/float32(len(targets)))
 }
@@ -94,8 +95,8 @@ func launchCriterion[T element](q *Queue, call string, k kernel, losses, gradien
 	q.launch(k, blocks, block)
 }
 
-// Total computes dst[0] = a Σ x, for a batch's losses. One block adds in float64 and in a fixed order. It moves 4
-// bytes per element.
+// Total computes dst[0] = a Σ x, for a batch's losses. One block adds in float64 and in a fixed order. Total moves
+// 4 bytes per element.
 func (q *Queue) Total(dst []float32, a float32, x []float32) {
 	if !q.equal("Total", "dst", len(dst), 1) {
 		return

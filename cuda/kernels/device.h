@@ -81,8 +81,8 @@ template <class T, class Op> INLINE T warp_total(T v, Op op) {
 
 #define WARPS 8 // most warps of a block per row
 
-// row_total combines the values of the threads_x() threads of a row: one warp, or all of the block's warps. It
-// needs room for this; room may be used once between barriers. The order is fixed.
+// row_total combines the values of the threads_x() threads of a row: one warp, or all of the block's warps.
+// row_total needs room for this; room may be used once between barriers. The order is fixed.
 template <class T, class Op> INLINE T row_total(T v, T *room, Op op) {
 	v = warp_total(v, op);
 	u32 warps = threads_x() / 32;

@@ -194,8 +194,8 @@ func (r numbers) floats(n int) []float32 {
 	return x
 }
 
-// state draws an optimizer's state. It draws no negative sums of squares, because results from such sums depend on
-// the CPU's rounding.
+// state draws an optimizer's state. state draws no negative sums of squares, because results from such sums depend
+// on the CPU's rounding.
 func (r numbers) state(n int) []float32 {
 	x := r.floats(n)
 	for i := range x {

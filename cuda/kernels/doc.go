@@ -1,5 +1,5 @@
 // Package kernels provides the CUDA kernels, and a Queue that launches them on a stream. The queue has a method for
-// each kernel. Its arguments are slices of device memory, which Go never accesses.
+// each kernel. The method's arguments are slices of device memory, which Go never accesses.
 //
 // The kernels are written in CUDA C, in the files *.cu of this folder, for compute capability 7.0 and above.
 // make-ptx compiles them to PTX, which is committed and embedded, so that a build needs neither a CUDA toolkit nor

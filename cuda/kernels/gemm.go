@@ -31,8 +31,8 @@ func (q *Queue) Gemm(c, a, b []float32, m, n, k int, transA, transB bool) {
 	q.GemmStrided(Matrix{c, n}, Matrix{a, width(k, m, transA)}, Matrix{b, width(n, k, transB)}, m, n, k, transA, transB)
 }
 
-// Linear computes y = x wᵀ + bias, for x [rows, in], w [out, in] and bias [out]. With relu set, a ReLU follows. It
-// equals Gemm and AddBias but saves a launch.
+// Linear computes y = x wᵀ + bias, for x [rows, in], w [out, in] and bias [out]. With relu set, a ReLU follows.
+// Linear equals Gemm and AddBias but saves a launch.
 func (q *Queue) Linear(y, x, w, bias []float32, rows, in, out int, relu bool) {
 	if q.equal("Linear", "bias", len(bias), out) {
 		p := product{m: rows, n: out, k: in, transB: true, bias: pointer(bias), relu: relu}

@@ -15,9 +15,9 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// BenchmarkStepGraph measures the dense layers of one iteration of the default model. It launches them in turn
-// kernel by kernel, like a trainer, and as one graph of the same kernels. First it checks that both give the same
-// results. The times are the host's: until all work is launched, and until it is done.
+// BenchmarkStepGraph measures the dense layers of one iteration of the default model. BenchmarkStepGraph launches
+// them in turn kernel by kernel, like a trainer, and as one graph of the same kernels. First it checks that both
+// give the same results. The times are the host's: until all work is launched, and until it is done.
 func BenchmarkStepGraph(b *testing.B) {
 	width, batches := 1024, []int{10, 128}
 	if testing.Short() { // only checks that it works

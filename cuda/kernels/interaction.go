@@ -2,10 +2,10 @@
 
 package kernels
 
-// Interaction computes nn.Interaction's Forward. It writes y [samples, dim + tables (tables+1) / 2] from dense
-// [samples, dim] and rows, which are [tables, dim] for each sample. The rows of successive samples begin stride
-// elements apart. Each sample uses one block, and each product one thread, which adds in order. It moves 4 bytes
-// per element of y, dense and rows.
+// Interaction computes nn.Interaction's Forward. Interaction writes y [samples, dim + tables (tables+1) / 2] from
+// dense [samples, dim] and rows, which are [tables, dim] for each sample. The rows of successive samples begin
+// stride elements apart. Each sample uses one block, and each product one thread, which adds in order. Interaction
+// moves 4 bytes per element of y, dense and rows.
 func (q *Queue) Interaction(y, dense, rows []float32, tables, dim, stride int) {
 	samples := q.interacting("Interaction", len(y), len(dense), len(rows), tables, dim, stride)
 	if samples == 0 {
@@ -21,8 +21,9 @@ func (q *Queue) Interaction(y, dense, rows []float32, tables, dim, stride int) {
 	q.launch(interaction, line(uint32(samples)), threads) // #nosec G115 -- below 2^31
 }
 
-// InteractionGradient computes nn.Interaction's Gradient. It overwrites the gradients of dense and rows, which have
-// the layout of dense and rows, for dy of the shape of y. It moves 4 bytes per element of each argument.
+// InteractionGradient computes nn.Interaction's Gradient. InteractionGradient overwrites the gradients of dense and
+// rows, which have the layout of dense and rows, for dy of the shape of y. InteractionGradient moves 4 bytes per
+// element of each argument.
 func (q *Queue) InteractionGradient(denseGradient, rowsGradient, dy, dense, rows []float32, tables, dim, stride int) {
 	samples := q.interacting("InteractionGradient", len(dy), len(dense), len(rows), tables, dim, stride)
 	if samples == 0 || !q.equal("InteractionGradient", "the gradient of dense", len(denseGradient), len(dense)) ||

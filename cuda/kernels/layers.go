@@ -2,7 +2,7 @@
 
 package kernels
 
-// AddBias adds bias [columns] to every row of y [rows, columns]. It moves 8 bytes per element of y.
+// AddBias adds bias [columns] to every row of y [rows, columns]. AddBias moves 8 bytes per element of y.
 func (q *Queue) AddBias(y, bias []float32) {
 	rows := q.rows("AddBias", "y", len(y), len(bias))
 	if rows == 0 {
@@ -29,9 +29,9 @@ const (
 	mostSlices = 8
 )
 
-// ColumnSum computes dst [columns] = the sum of the rows of dy [rows, columns]. It adds up to 256 rows one after
-// the other, as the CPU does. It cuts more rows into up to 8 slices and adds the slices' sums in order. It moves 4
-// bytes per element of dy.
+// ColumnSum computes dst [columns] = the sum of the rows of dy [rows, columns]. ColumnSum adds up to 256 rows one
+// after the other, as the CPU does. ColumnSum cuts more rows into up to 8 slices and adds the slices' sums in
+// order. ColumnSum moves 4 bytes per element of dy.
 func (q *Queue) ColumnSum(dst, dy []float32) {
 	if q.err == nil && len(dy) == 0 {
 		q.Clear(dst)
@@ -52,26 +52,26 @@ func (q *Queue) ColumnSum(dst, dy []float32) {
 }
 
 // Softmax replaces every row of x [rows, classes] with its softmax, like vec.Softmax. A NaN or +Inf makes its whole
-// row NaN. The exponentials have the bits of the CPU; their sum uses float64. It moves 16 bytes per element, mostly
-// in the caches.
+// row NaN. The exponentials have the bits of the CPU; their sum uses float64. Softmax moves 16 bytes per element,
+// mostly in the caches.
 func (q *Queue) Softmax(x []float32, classes int) {
 	q.byRow("Softmax", softmax, classes, x)
 }
 
 // SoftmaxGradient writes dx = y (dy - Σ y dy), row by row of [rows, classes], where y is the result of Softmax. dx
-// may be dy. It moves 20 bytes per element.
+// may be dy. SoftmaxGradient moves 20 bytes per element.
 func (q *Queue) SoftmaxGradient(dx, dy, y []float32, classes int) {
 	q.byRow("SoftmaxGradient", softmaxGradient, classes, dx, dy, y)
 }
 
-// LogSoftmax replaces every row of x [rows, classes] with the logarithm of its softmax, x - log Σ exp x. It moves
-// 16 bytes per element.
+// LogSoftmax replaces every row of x [rows, classes] with the logarithm of its softmax, x - log Σ exp x. LogSoftmax
+// moves 16 bytes per element.
 func (q *Queue) LogSoftmax(x []float32, classes int) {
 	q.byRow("LogSoftmax", logSoftmax, classes, x)
 }
 
 // LogSoftmaxGradient writes dx = dy - exp(y) Σ dy, row by row of [rows, classes], where y is the result of
-// LogSoftmax. dx may be dy. It moves 16 bytes per element.
+// LogSoftmax. dx may be dy. LogSoftmaxGradient moves 16 bytes per element.
 func (q *Queue) LogSoftmaxGradient(dx, dy, y []float32, classes int) {
 	q.byRow("LogSoftmaxGradient", logSoftmaxGradient, classes, dx, dy, y)
 }

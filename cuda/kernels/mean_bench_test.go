@@ -8,10 +8,10 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// BenchmarkMean makes the device answer four trainers that share buckets of 256 MiB, like the server average. It
-// works in pieces of 4 MiB: each is averaged in place and copied to the three other trainers. In turn, the
-// benchmark copies as much memory on the device. Both count bytes read and bytes written. The times come from
-// events.
+// BenchmarkMean makes the device answer four trainers that share buckets of 256 MiB, like the server average.
+// BenchmarkMean works in pieces of 4 MiB: each is averaged in place and copied to the three other trainers. In
+// turn, the benchmark copies as much memory on the device. Both count bytes read and bytes written. The times come
+// from events.
 func BenchmarkMean(b *testing.B) {
 	const trainers = 4
 	n := benchmarked()

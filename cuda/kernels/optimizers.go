@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// SGD computes w -= lr (g + weightDecay w), like vec.SGD. It moves 12 bytes per parameter.
+// SGD computes w -= lr (g + weightDecay w), like vec.SGD. SGD moves 12 bytes per parameter.
 func (q *Queue) SGD(w, g []float32, lr, weightDecay float32) {
 	if !q.equal("SGD", "g", len(g), len(w)) || lr == 0 && weightDecay == 0 {
 		return
@@ -21,7 +21,7 @@ func (q *Queue) SGD(w, g []float32, lr, weightDecay float32) {
 }
 
 // Momentum computes vec.Momentum: d = g + weightDecay w, v = mu v + d, w -= lr v, or lr (d + mu v) with nesterov.
-// It moves 20 bytes per parameter.
+// Momentum moves 20 bytes per parameter.
 func (q *Queue) Momentum(w, g, v []float32, lr, mu, weightDecay float32, nesterov bool) {
 	if !q.equal("Momentum", "g", len(g), len(w)) || !q.equal("Momentum", "v", len(v), len(w)) {
 		return
@@ -34,7 +34,7 @@ func (q *Queue) Momentum(w, g, v []float32, lr, mu, weightDecay float32, nestero
 	q.launch(momentum, blocks, threads)
 }
 
-// Adam computes vec.Adam. It moves 28 bytes per parameter.
+// Adam computes vec.Adam. Adam moves 28 bytes per parameter.
 func (q *Queue) Adam(w, g, m, v []float32, c vec.AdamStep) {
 	if !q.equal("Adam", "g", len(g), len(w)) || !q.equal("Adam", "m", len(m), len(w)) ||
 		!q.equal("Adam", "v", len(v), len(w)) {
@@ -54,8 +54,8 @@ func (q *Queue) adamFactors(c vec.AdamStep) {
 	}
 }
 
-// Adagrad computes d = g + weightDecay w, s += d², w -= lr d / (√s + epsilon). It equals sdk/optimizer's use of
-// vec.Axpy and vec.Adagrad but does not change g. It moves 20 bytes per parameter.
+// Adagrad computes d = g + weightDecay w, s += d², w -= lr d / (√s + epsilon). Adagrad equals sdk/optimizer's use
+// of vec.Axpy and vec.Adagrad but does not change g. Adagrad moves 20 bytes per parameter.
 func (q *Queue) Adagrad(w, g, s []float32, lr, epsilon, weightDecay float32) {
 	if !q.equal("Adagrad", "g", len(g), len(w)) || !q.equal("Adagrad", "s", len(s), len(w)) {
 		return
@@ -68,7 +68,7 @@ func (q *Queue) Adagrad(w, g, s []float32, lr, epsilon, weightDecay float32) {
 }
 
 // AdamRows computes vec.Adam for the rows of w, m and v [any, width] that have a gradient. Row i of g [len(rows),
-// width] is the gradient of row rows[i]. rows must be distinct. It moves 28 bytes per element of g.
+// width] is the gradient of row rows[i]. rows must be distinct. AdamRows moves 28 bytes per element of g.
 func (q *Queue) AdamRows(w, g, m, v []float32, width int, rows []int32, c vec.AdamStep) {
 	blocks, block, ok := q.byRows("AdamRows", w, g, width, rows, pointer(m), pointer(v))
 	if !ok || !q.equal("AdamRows", "m", len(m), len(w)) || !q.equal("AdamRows", "v", len(v), len(w)) {
@@ -79,7 +79,7 @@ func (q *Queue) AdamRows(w, g, m, v []float32, width int, rows []int32, c vec.Ad
 }
 
 // AdagradRows computes vec.Adagrad for the rows of w and s [any, width] that have a gradient, with the arguments of
-// AdamRows. It moves 20 bytes per element of g.
+// AdamRows. AdagradRows moves 20 bytes per element of g.
 func (q *Queue) AdagradRows(w, g, s []float32, width int, rows []int32, lr, epsilon float32) {
 	blocks, block, ok := q.byRows("AdagradRows", w, g, width, rows, pointer(s))
 	if !ok || !q.equal("AdagradRows", "s", len(s), len(w)) {
@@ -90,15 +90,15 @@ func (q *Queue) AdagradRows(w, g, s []float32, width int, rows []int32, lr, epsi
 	q.launch(adagradRows, blocks, block)
 }
 
-// RowwiseAdagrad computes sums[row] += mean(g²), w -= lr g / (√sums[row] + epsilon). It does so for the rows of w
-// [rows of sums, width] that have a gradient, with the arguments of AdamRows. It adds the squares in float64, in a
-// fixed order. It moves 16 bytes per element of g.
+// RowwiseAdagrad computes sums[row] += mean(g²), w -= lr g / (√sums[row] + epsilon). RowwiseAdagrad does so for the
+// rows of w [rows of sums, width] that have a gradient, with the arguments of AdamRows. RowwiseAdagrad adds the
+// squares in float64, in a fixed order. RowwiseAdagrad moves 16 bytes per element of g.
 func (q *Queue) RowwiseAdagrad(w, g, sums []float32, width int, rows []int32, lr, epsilon float32) {
 	_, _, ok := q.byRows("RowwiseAdagrad", w, g, width, rows)
 	if !ok || !q.equal("RowwiseAdagrad", "w", len(w), len(sums)*width) {
 		return
 	}
-	// The kernel never reads the row sums in fours. Their array takes the place of the other steps' state.
+	// The kernel never reads the row sums in fours. The array of row sums takes the place of the other steps' state.
 	q.args.Reset()
 	q.args.Pointer(pointer(w))
 	q.args.Pointer(pointer(g))

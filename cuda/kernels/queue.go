@@ -32,7 +32,7 @@ func (k *Kernels) On(s *driver.Stream) *Queue {
 	return &Queue{kernels: k, stream: s}
 }
 
-// Close frees the queue's resources once the stream has finished the queue's work. It returns only errors of
+// Close frees the queue's resources once the stream has finished the queue's work. Close returns only errors of
 // closing.
 func (q *Queue) Close() error {
 	var err error
@@ -136,7 +136,7 @@ func fours(n, bytes int, arrays ...driver.Pointer) (head, quads int) {
 // threads are the threads of one block.
 var threads = [3]uint32{blockThreads, 1, 1}
 
-// equal begins every call whose slice must have want elements. It returns false if there is nothing to do or an
+// equal begins every call whose slice must have want elements. equal returns false if there is nothing to do or an
 // error.
 func (q *Queue) equal(call, what string, got, want int) bool {
 	if q.err == nil && got != want {
@@ -145,8 +145,8 @@ func (q *Queue) equal(call, what string, got, want int) bool {
 	return q.err == nil && want > 0
 }
 
-// rows begins every call on a matrix [rows, columns] of n elements. It returns the number of rows, or 0 if there is
-// nothing to do or an error.
+// rows begins every call on a matrix [rows, columns] of n elements. rows returns the number of rows, or 0 if there
+// is nothing to do or an error.
 func (q *Queue) rows(call, what string, n, columns int) int {
 	switch {
 	case q.err != nil || n == 0:

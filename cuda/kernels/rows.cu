@@ -1,4 +1,4 @@
-// Layers and criteria, row by row of matrices [rows, columns]. One warp, or a whole block, processes a row. Its
+// Layers and criteria, row by row of matrices [rows, columns]. One warp, or a whole block, processes a row. A row's
 // sums use float64 in a fixed order.
 #include "device.h"
 

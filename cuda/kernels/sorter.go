@@ -4,8 +4,8 @@ package kernels
 
 import "github.com/psbench/psbench/plugins/models/nn"
 
-// Sorter makes Runs in ordinary memory; the caller copies them to the device. It allocates only if there are more
-// occurrences than ever before.
+// Sorter makes Runs in ordinary memory; the caller copies them to the device. Sorter allocates only if there are
+// more occurrences than ever before.
 type Sorter struct {
 	Runs
 

@@ -6,8 +6,8 @@ import "github.com/psbench/psbench/cuda/driver"
 
 // GatherBags writes y [bags, width]. Each row is the sum of the rows of table [any, width] that its bag names,
 // added in their order. With mean set, it is the mean. An empty bag gives zeros. Bag i is
-// indices[offsets[i]:offsets[i+1]]; the indices must be rows of the table. It moves 4 bytes per element of each
-// named row and of y.
+// indices[offsets[i]:offsets[i+1]]; the indices must be rows of the table. GatherBags moves 4 bytes per element of
+// each named row and of y.
 func (q *Queue) GatherBags(y, table []float32, width int, indices, offsets []int64, mean bool) {
 	bags := q.rows("GatherBags", "y", len(y), width)
 	if bags == 0 || !q.equal("GatherBags", "offsets", len(offsets), bags+1) {
@@ -39,8 +39,8 @@ type Runs struct {
 // bag's row of dy [bags, width]; with mean set, that row is divided by the length of the bag. runs.Order has the
 // bag of each occurrence. With table set, run s is written to row runs.Rows[s] of gradient [any, width], and other
 // rows stay unchanged. Otherwise, run s is written to row s of gradient [len(runs.Rows), width]. One thread adds up
-// each element in the order of the batch, as nn.EmbeddingBag does, with the same bits. It moves 4 bytes per element
-// of dy for each occurrence and of each written row. A run of n occurrences takes n steps.
+// each element in the order of the batch, as nn.EmbeddingBag does, with the same bits. ScatterBags moves 4 bytes
+// per element of dy for each occurrence and of each written row. A run of n occurrences takes n steps.
 func (q *Queue) ScatterBags(gradient, dy []float32, width int, runs Runs, offsets []int64, mean, table bool) {
 	blocks, block, ok := q.beginRuns("ScatterBags", gradient, dy, width, runs, table)
 	if !ok {
@@ -98,8 +98,8 @@ func (q *Queue) beginRuns(call string, dst, src []float32, width int, runs Runs,
 	return blocks, block, true
 }
 
-// GatherRows copies rows of table [any, width] to dst [len(rows), width], like vec.GatherRows. It moves 8 bytes per
-// element of dst.
+// GatherRows copies rows of table [any, width] to dst [len(rows), width], like vec.GatherRows. GatherRows moves 8
+// bytes per element of dst.
 func (q *Queue) GatherRows(dst, table []float32, width int, rows []int64) {
 	if blocks, block, ok := q.eachRow("GatherRows", width, len(rows), dst, table, pointer(rows)); ok {
 		q.launch(gatherRows, blocks, block)
@@ -108,7 +108,7 @@ func (q *Queue) GatherRows(dst, table []float32, width int, rows []int64) {
 
 // ScatterRows adds a times each row of src [len(rows), width] to the row of table [any, width] with the number in
 // rows, like vec.ScatterAxpy. rows must be distinct; ScatterRuns accepts repeated rows. If a is 0, the table stays
-// unchanged. It moves 12 bytes per element of src.
+// unchanged. ScatterRows moves 12 bytes per element of src.
 func (q *Queue) ScatterRows(a float32, src, table []float32, width int, rows []int32) {
 	if blocks, block, ok := q.eachRow("ScatterRows", width, len(rows), src, table, pointer(rows)); ok && a != 0 {
 		q.args.F32(a)
@@ -136,7 +136,7 @@ func (q *Queue) eachRow(call string, width, count int, other, table []float32,
 }
 
 // CopyColumns copies width columns of rows rows from src to dst. The rows of src begin srcStride elements apart,
-// and those of dst dstStride elements apart. It moves 8 bytes per copied element.
+// and those of dst dstStride elements apart. CopyColumns moves 8 bytes per copied element.
 func (q *Queue) CopyColumns(dst []float32, dstStride int, src []float32, srcStride, rows, width int) {
 	if q.err != nil || rows < 1 || width < 1 ||
 		!q.atLeast("CopyColumns", "dst", len(dst), (rows-1)*dstStride+width) ||

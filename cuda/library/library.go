@@ -18,7 +18,7 @@ import (
 // places describes where psbench looks for libraries.
 const places = "where the loader looks (LD_LIBRARY_PATH) or in Python's packages"
 
-// load tries names in order until a library loads and works. It tries the loader's paths first and then Python's
+// load tries names in order until a library loads and works. load tries the loader's paths first and then Python's
 // packages. The error lists all names, with the fault of each library that exists.
 func load(library string, names []string, try func(name *C.char) *C.char, works func() error) error {
 	var why []string

@@ -240,7 +240,7 @@ func expect(t *testing.T, err error, want string) {
 	}
 }
 
-// The error for a missing library is one sentence. It says more if the library exists but does not load.
+// The error for a missing library is one sentence. The sentence says more if the library exists but does not load.
 func TestLibrariesThatAreNotThere(t *testing.T) {
 	empty := compile(t, "libempty.so", "int nothing;")
 	dir := t.TempDir()

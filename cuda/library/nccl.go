@@ -18,14 +18,14 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// ncclNames are the file names of NCCL. Its soname has not changed since 2015.
+// ncclNames are the file names of NCCL. NCCL's soname has not changed since 2015.
 var ncclNames = []string{"libnccl.so.2", "libnccl.so"}
 
-// NCCL is NVIDIA's library for collectives between cards. It refuses two ranks on the same card.
+// NCCL is NVIDIA's library for collectives between cards. NCCL refuses two ranks on the same card.
 type NCCL struct{ api *C.psb_nccl }
 
-// Communicator is one rank of an NCCL group. Its calls wait for other ranks at most until a deadline. They hold no
-// lock while they wait, so another goroutine may call Abort at any time.
+// Communicator is one rank of an NCCL group. A communicator's calls wait for other ranks at most until a deadline.
+// The calls hold no lock while they wait, so another goroutine may call Abort at any time.
 type Communicator struct {
 	nccl    *NCCL
 	context *driver.Context

@@ -42,12 +42,12 @@ typedef struct {
 // The oldest NCCL with communicators whose calls do not wait.
 enum { PSB_NCCL_OLDEST = 21400 };
 
-// psb_load_cublas and psb_load_nccl load a library and look up all functions. They return NULL or an error text,
+// psb_load_cublas and psb_load_nccl load a library and look up all functions. Both return NULL or an error text,
 // valid until the thread's next call.
 const char *psb_load_cublas(const char *name, psb_cublas *l);
 const char *psb_load_nccl(const char *name, psb_nccl *l);
 
-// The calls below make ctx current on their thread. They return the library's result, or PSB_NO_CONTEXT.
+// The calls below make ctx current on their thread. These calls return the library's result, or PSB_NO_CONTEXT.
 enum { PSB_NO_CONTEXT = -1, PSB_IN_PROGRESS = 7 };
 
 // psb_cublas_create creates a handle for a stream, or without a stream if s is NULL.

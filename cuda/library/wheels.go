@@ -10,8 +10,8 @@ import (
 )
 
 // inWheels returns the files with a name that pip has put into Python's packages, where the loader does not look:
-// in nvidia/cublas/lib, nvidia/cu13/lib and the like. It looks without running Python: in the active environment,
-// near the Python on PATH, and in the user's and the system's packages.
+// in nvidia/cublas/lib, nvidia/cu13/lib and the like. inWheels looks without running Python: in the active
+// environment, near the Python on PATH, and in the user's and the system's packages.
 func inWheels(name string) (files []string) {
 	for _, folder := range packageFolders() {
 		found, _ := filepath.Glob(filepath.Join(folder, "nvidia", "*", "lib", name)) // the pattern is valid

@@ -18,7 +18,7 @@ const root = "../.."
 // which is "all" if make mutate-cuda requests every mutant instead of only the representatives.
 const which = "PSBENCH_TEST_MUTANTS"
 
-// TestMutants requires that some test fails for each mutant. Its log names that test.
+// TestMutants requires that some test fails for each mutant. The test's log names that test.
 func TestMutants(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("go is not here, which compiles the mutants")

@@ -1,5 +1,5 @@
-// Package bom removes the byte order mark that Windows writes before a text. It also recognises texts in other
-// encodings than UTF-8 by their marks.
+// Package bom removes the byte order mark that Windows writes before a text. The package also recognises texts in
+// other encodings than UTF-8 by their marks.
 package bom
 
 import (

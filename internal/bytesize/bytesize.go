@@ -43,7 +43,7 @@ func Parse(text string) (int, error) {
 		numeral.Why(err))
 }
 
-// inBytes converts a number of units to bytes exactly. It returns texts with an exponent or of more than 40
+// inBytes converts a number of units to bytes exactly. inBytes returns texts with an exponent or of more than 40
 // characters unchanged.
 func inBytes(digits string, unit int) string {
 	exact, ok := new(big.Rat), false

@@ -19,8 +19,8 @@ func Python(modules string) string {
 	return ""
 }
 
-// Pandas runs the first program below a heading of a page, plus the line more, with arguments. It skips the test if
-// pandas is missing.
+// Pandas runs the first program below a heading of a page, plus the line more, with arguments. Pandas skips the
+// test if pandas is missing.
 func Pandas(t testing.TB, page, heading, more string, arguments ...string) (stdout, stderr string) {
 	t.Helper()
 	python := Python("pandas")

@@ -134,8 +134,8 @@ func Stream(path string, write func(io.Writer) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// WriteNew writes data to path unless the path exists. It returns whether it wrote. If several processes, on any
-// hosts, write to the same path, link(2) lets only one succeed.
+// WriteNew writes data to path unless the path exists. WriteNew returns whether it wrote. If several processes, on
+// any hosts, write to the same path, link(2) lets only one succeed.
 func WriteNew(path string, data []byte) (made bool, err error) {
 	d, err := New(path)
 	if err != nil {
@@ -176,7 +176,7 @@ func (d *Draft) publishNew() error {
 	return err
 }
 
-// SyncFolder writes the names in a folder to disk. It ignores file systems that cannot do this for folders.
+// SyncFolder writes the names in a folder to disk. SyncFolder ignores file systems that cannot do this for folders.
 func SyncFolder(path string) error {
 	d, err := os.Open(path) // #nosec G304 -- the user names the folder
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Output atomically writes a file that the user names, and returns its size in bytes. It writes directly to a
-// device or a pipe. It refuses to replace one of the sources of the output. It also refuses to replace a file in a
-// source folder, unless its name ends in ending, which marks an earlier output.
+// Output atomically writes a file that the user names, and returns its size in bytes. Output writes directly to a
+// device or a pipe. Output refuses to replace one of the sources of the output. Output also refuses to replace a
+// file in a source folder, unless its name ends in ending, which marks an earlier output.
 func Output(path, ending string, sources []string, write func(io.Writer) error) (size int64, err error) {
 	counted := func(w io.Writer) error {
 		c := &counter{Writer: w}

@@ -27,8 +27,8 @@ func Commented(t testing.TB, folders ...string) *jsonschema.Reflector {
 	return r
 }
 
-// textSchema returns the schema of a list that is text in JSON, such as CPUs. It returns nil for all other types;
-// the reflector handles those itself.
+// textSchema returns the schema of a list that is text in JSON, such as CPUs. textSchema returns nil for all other
+// types; the reflector handles those itself.
 func textSchema(t reflect.Type) *jsonschema.Schema {
 	if t.Kind() != reflect.Slice || !t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return nil
@@ -92,8 +92,8 @@ func RequireRefused(t testing.TB, validate func(text string) error, text string,
 	}
 }
 
-// RequireNamed requires that a document names every field of the types in some schemas. It skips types that another
-// document describes.
+// RequireNamed requires that a document names every field of the types in some schemas. RequireNamed skips types
+// that another document describes.
 func RequireNamed(t testing.TB, document string, elsewhere []string, schemas ...[]byte) {
 	t.Helper()
 	text, err := os.ReadFile(document) // #nosec G304 -- the test names it

@@ -26,7 +26,7 @@ type Identity struct {
 	certificate tls.Certificate
 }
 
-// Of derives the identity for a purpose from a secret. It uses HKDF with SHA-256 (RFC 5869), so that one purpose's
+// Of derives the identity for a purpose from a secret. Of uses HKDF with SHA-256 (RFC 5869), so that one purpose's
 // key reveals nothing about another's. The certificate has no names and practically never expires, because no peer
 // checks either.
 func Of(secret []byte, purpose string) (*Identity, error) {
@@ -57,8 +57,8 @@ func (i *Identity) Server() *tls.Config { return i.config() }
 // Client returns the configuration for the dialing side.
 func (i *Identity) Client() *tls.Config { return i.config() }
 
-// config checks only the peer's key, because certificates are self-signed. It disables session resumption, so that
-// every connection is checked completely.
+// config checks only the peer's key, because certificates are self-signed. config disables session resumption, so
+// that every connection is checked completely.
 func (i *Identity) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,

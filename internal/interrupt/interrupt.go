@@ -1,5 +1,5 @@
-// Package interrupt ends a process early. It ends the process at once if nothing must be kept or cleaned up;
-// otherwise it cancels the context.
+// Package interrupt ends a process early. The package ends the process at once if nothing must be kept or cleaned
+// up; otherwise it cancels the context.
 package interrupt
 
 import (
@@ -35,8 +35,8 @@ type Watch struct {
 	moves  atomic.Int64
 }
 
-// Signals returns the signals that end a run early. They include the hangup of the terminal, unless nohup makes
-// psbench ignore it.
+// Signals returns the signals that end a run early. The signals include the hangup of the terminal, unless nohup
+// makes psbench ignore it.
 func Signals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -1,6 +1,6 @@
 // Package numeral reads numbers in the notations of people and programs: 5, +5, 5.0, 5., 5e3, .5 and 1_000, with
-// spaces around. It refuses ambiguous texts such as 1,000. It also computes medians and checks that values are
-// finite.
+// spaces around. The package refuses ambiguous texts such as 1,000. The package also computes medians and checks
+// that values are finite.
 package numeral
 
 import (
@@ -113,7 +113,7 @@ func Like(text string) bool {
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// Truth returns 1 for True and 0 for False in the spellings of Python, R and spreadsheets. It returns any other
+// Truth returns 1 for True and 0 for False in the spellings of Python, R and spreadsheets. Truth returns any other
 // text unchanged.
 func Truth(text string) string {
 	switch strings.TrimSpace(text) {

@@ -44,7 +44,7 @@ func cutSign(text string) (sign, rest string) {
 	return "", strings.TrimPrefix(text, "+")
 }
 
-// cutDigits splits off the digits at the start of a text. It removes single underscores between digits.
+// cutDigits splits off the digits at the start of a text. cutDigits removes single underscores between digits.
 func cutDigits(text string) (digits, rest string) {
 	end, grouped := 0, false
 	for ; end < len(text); end++ {

@@ -31,7 +31,7 @@ func keyAfter(lastA, lastB, a, b int64) uint64 {
 	return anyKey
 }
 
-// takeKey advances a and b to the next key. It returns the rest of data, or nil if data ends too early.
+// takeKey advances a and b to the next key. takeKey returns the rest of data, or nil if data ends too early.
 func takeKey(key uint64, a, b *int64, data []byte) []byte {
 	switch key {
 	case nextB:
@@ -57,7 +57,7 @@ func first8(data []byte) (word uint64) {
 	return word
 }
 
-// add adds the varint at the start of data to x. It returns the rest of data, or nil if data ends too early.
+// add adds the varint at the start of data to x. add returns the rest of data, or nil if data ends too early.
 func add(x *int64, data []byte) []byte {
 	difference, n := binary.Varint(data)
 	if n <= 0 {

@@ -22,8 +22,8 @@ type packable[T any] interface {
 	// put writes the value to data as its difference from last, the previous value. data has at least mostBytes. put
 	// returns the number of bytes.
 	put(data []byte, last *T) int
-	// takeNext decodes the value at the start of data, which follows the receiver. It returns the value and its number
-	// of bytes, which is 0 if data ends too early.
+	// takeNext decodes the value at the start of data, which follows the receiver. takeNext returns the value and its
+	// number of bytes, which is 0 if data ends too early.
 	takeNext(data []byte) (T, int)
 	// Plausible reports whether the value's numbers are small enough for arithmetic without overflow.
 	Plausible() bool
@@ -87,7 +87,7 @@ type List[T packable[T]] struct {
 	spare  [][]byte   // memory for future chunks
 }
 
-// Add appends a value. It allocates only if no memory is left.
+// Add appends a value. Add allocates only if no memory is left.
 func (l *List[T]) Add(v T) {
 	if n := len(l.chunks); n == 0 || cap(l.chunks[n-1].data)-len(l.chunks[n-1].data) < mostBytes {
 		l.begin()
@@ -117,8 +117,8 @@ func (l *List[T]) Append(c Chunk[T]) {
 	l.chunks = append(l.chunks, c)
 }
 
-// Reset removes all values but keeps their memory. It adds a little memory, because the same number of other values
-// may need more bytes. The list must not contain an appended chunk.
+// Reset removes all values but keeps their memory. Reset adds a little memory, because the same number of other
+// values may need more bytes. The list must not contain an appended chunk.
 func (l *List[T]) Reset() {
 	chunks := 1 + len(l.chunks) + len(l.chunks)/16
 	for _, c := range l.chunks {

@@ -16,7 +16,7 @@ func (m Measurement) Plausible() bool {
 	return small(m.A) && small(m.B) && small(m.StartNS) && small(m.DurationNS)
 }
 
-// A packed measurement holds the differences from the previous measurement. It starts with a header:
+// A packed measurement holds the differences from the previous measurement. The encoding starts with a header:
 //
 //	bits 0-1  relation of the key to the previous key
 //	bits 2-4  half bytes of the difference of the starts, less 1, or escaped

@@ -118,8 +118,8 @@ func TestShifted(t *testing.T) {
 	}
 }
 
-// trained returns the measurements of a series with n iterations, each of the given number of parts. Their times
-// vary as in a run.
+// trained returns the measurements of a series with n iterations, each of the given number of parts. The times vary
+// as in a run.
 func trained(n, parts int, iterationNS float64) []Measurement {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	at, out := 1e15, []Measurement(nil)

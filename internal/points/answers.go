@@ -19,9 +19,9 @@ func declared(s *harness.Subject) sdk.Part {
 	return part
 }
 
-// answererOf returns the source of expected results: the declaration, the tested hook itself, or a
-// second server of the tested kind, which end closes. It returns nil if the result is unknown. A run
-// has the part in another process, where the rank cannot ask it.
+// answererOf returns the source of expected results: the declaration, the tested hook itself, or a second server of
+// the tested kind, which end closes. answererOf returns nil if the result is unknown. A run has the part in another
+// process, where the rank cannot ask it.
 func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	part, end := declared(r.Subject), func() {}
 	if declared := part.Answerer(); declared != nil {
@@ -64,7 +64,7 @@ func twin(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	return asked, func() { closePart(made) }, nil
 }
 
-// compareAnswers compares the reduced buckets with the expected results for the inputs of fill. It
+// compareAnswers compares the reduced buckets with the expected results for the inputs of fill. compareAnswers
 // compares nothing if answerer is nil.
 func compareAnswers(r *harness.Rank, answerer sdk.Answerer, batch int64, fill filling) error {
 	if answerer == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// stepping trains by a step against the gradient. It uses the servers that its field needs names.
+// stepping trains by a step against the gradient. stepping uses the servers that its field needs names.
 type stepping struct {
 	sound
 	needs sdk.Service

@@ -166,7 +166,7 @@ func TestPartsThatSpoilTheMean(t *testing.T) {
 	}
 }
 
-// caught carries out all points about values. It requires a violation, or none.
+// caught carries out all points about values. caught requires a violation, or none.
 func caught(t *testing.T, s *harness.Subject, want bool) {
 	t.Helper()
 	for _, p := range Of(s) {

@@ -115,7 +115,7 @@ func firstBroken(make func() sdk.Model, declare func(sdk.Part) sdk.Part, only ..
 
 func asItIs(part sdk.Part) sdk.Part { return part }
 
-// The points respect a model's declarations. Their errors name declarations that a model lacks.
+// The points respect a model's declarations. The errors of the points name declarations that a model lacks.
 func TestDeclaredModels(t *testing.T) {
 	draws := func() sdk.Model { return &wide{rows: 7, columns: 3, drawn: &rand.Rand{}} }
 	normalizes := func() sdk.Model { return &wide{rows: 7, columns: 3, smallest: 2} }

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// elementwisePoints are the points of a server that the host runs on blocks. They come before the points that are
-// common to all servers.
+// elementwisePoints are the points of a server that the host runs on blocks. The points come before the points that
+// are common to all servers.
 func elementwisePoints(part sdk.Part) []harness.Point {
 	list := []harness.Point{blockMemory, inBlocks}
 	if part.Timing == sdk.OnArrival {

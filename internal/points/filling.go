@@ -90,8 +90,8 @@ func spreadZeros(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	return spread(r, b, batch, func(uint64, float32) float32 { return 0 })
 }
 
-// spread writes a gradient by calling value for each element. Its arguments are a number that is the same on all
-// ranks, and a nonzero whole number from -1024 to 1023 that depends on the rank.
+// spread writes a gradient by calling value for each element. The arguments of value are a number that is the same
+// on all ranks, and a nonzero whole number from -1024 to 1023 that depends on the rank.
 func spread(r *harness.Rank, b *tensor.Bucket, batch int64, value func(sort uint64, whole float32) float32) error {
 	seed := mixed(uint64(batch)<<32 + uint64(b.Index)) // #nosec G115 -- not negative
 	own := mixed(seed + uint64(r.Position) + 1)        // #nosec G115 -- a rank

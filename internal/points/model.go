@@ -173,7 +173,7 @@ var modelPoints = []harness.Point{
 // atLeast returns n, or the model's smallest batch size if that is larger.
 func atLeast(r *harness.Rank, n int) int { return max(n, r.Subject.Part.SmallestBatch) }
 
-// restart makes a stochastic model draw the same random numbers again. Its parameters stay unchanged.
+// restart makes a stochastic model draw the same random numbers again. The model's parameters stay unchanged.
 func restart(r *harness.Rank) {
 	if !r.Subject.Part.Stochastic {
 		return

@@ -150,8 +150,8 @@ func (p *probe) inPieces(size int) error {
 	return nil
 }
 
-// piece checks one piece. It moves all elements of the piece up or down, in total as far as it would move a single
-// element. If gradient and slope differ, it tries other directions. Near a kink such as a ReLU's, a correct
+// piece checks one piece. piece moves all elements of the piece up or down, in total as far as it would move a
+// single element. If gradient and slope differ, it tries other directions. Near a kink such as a ReLU's, a correct
 // gradient differs along some directions, a wrong one along all.
 func (p *probe) piece(from, to int) error {
 	const reach, attempts = 0.1, 4
@@ -203,9 +203,9 @@ func (l line) rounding(step float64) float64 { return 1e-6 * l.magnitude / step 
 // tolerance returns the allowed difference from the expected change, for a step.
 type tolerance func(step float64, l line) float64
 
-// slope moves elements of the parameter along a direction, both ways, starting at element from. It tries a step and
-// a tenth of it, until the change matches the expected one within a tolerance. Finally, it accepts a match on only
-// one side, because the model may have a kink on the other. It returns the nearest result.
+// slope moves elements of the parameter along a direction, both ways, starting at element from. slope tries a step
+// and a tenth of it, until the change matches the expected one within a tolerance. Finally, it accepts a match on
+// only one side, because the model may have a kink on the other. slope returns the nearest result.
 func (p *probe) slope(from int, direction []float32, want float64, within tolerance, step float64) (line, error) {
 	values := p.values[from : from+len(direction)]
 	start := slices.Clone(values)

@@ -22,12 +22,12 @@ type Cgroup struct {
 // Text returns the content of a file of the cgroup, or "" if it cannot be read.
 func (c Cgroup) Text(file string) string { return Text(c.root, path.Join(c.Folder, file)) }
 
-// Count returns the number in a file of the cgroup. It returns false for any other content, such as the word "max",
-// which means no limit.
+// Count returns the number in a file of the cgroup. Count returns false for any other content, such as the word
+// "max", which means no limit.
 func (c Cgroup) Count(file string) (int64, bool) { return count(c.Text(file)) }
 
-// Value returns the count in the line "name count" of a file of the cgroup, such as cpu.stat. It returns 0 if there
-// is no such line.
+// Value returns the count in the line "name count" of a file of the cgroup, such as cpu.stat. Value returns 0 if
+// there is no such line.
 func (c Cgroup) Value(file, name string) int64 {
 	for line := range strings.Lines(c.Text(file)) {
 		if value, found := strings.CutPrefix(line, name+" "); found {
@@ -40,8 +40,8 @@ func (c Cgroup) Value(file, name string) int64 {
 
 // Cgroups returns the cgroups of this process that a controller such as "memory" can limit. For each mount of a
 // hierarchy with the controller, it lists the process's own cgroup and then its ancestors up to the root of the
-// mount. It always includes the unified hierarchy of version 2, even without the controller. Some of the cgroups
-// may not exist.
+// mount. Cgroups always includes the unified hierarchy of version 2, even without the controller. Some of the
+// cgroups may not exist.
 //
 // The mounts decide which folder belongs to a cgroup. Cgroups ignores a mount that shows only other cgroups.
 func Cgroups(root fs.FS, controller string) (chains [][]Cgroup) {

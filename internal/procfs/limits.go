@@ -27,8 +27,8 @@ func (c Cgroup) memoryLimit() (int64, bool) {
 	return bytes, limited && bytes < 1<<60
 }
 
-// memoryLeft returns how many bytes the cgroup still allows. It returns false if there is no limit or the files
-// cannot be read.
+// memoryLeft returns how many bytes the cgroup still allows. memoryLeft returns false if there is no limit or the
+// files cannot be read.
 func (c Cgroup) memoryLeft() (int64, bool) {
 	files := memoryVersions[c.version]
 	limit, limited := c.memoryLimit()
@@ -53,8 +53,8 @@ func MemoryLimit(root fs.FS) int64 {
 }
 
 // MemoryLeft returns how many bytes of memory this process may still use: the minimum over the machine and all of
-// its cgroups. It also names the limit that applies, for example "memory.max of cgroup /x". Other processes may use
-// the same memory a moment later.
+// its cgroups. MemoryLeft also names the limit that applies, for example "memory.max of cgroup /x". Other processes
+// may use the same memory a moment later.
 func MemoryLeft(root fs.FS) (bytes int64, limit string, err error) {
 	text, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
@@ -103,7 +103,7 @@ func parseQuota(text string) float64 {
 }
 
 // CPUThrottled returns how long a CPU quota kept processes of this process's cgroups from running, summed over all
-// cores. It returns the time of the cgroup that was throttled longest, since that cgroup's creation.
+// cores. CPUThrottled returns the time of the cgroup that was throttled longest, since that cgroup's creation.
 func CPUThrottled(root fs.FS) (longest time.Duration) {
 	for _, c := range limiting(root, "cpu") {
 		name, unit := "throttled_usec", time.Microsecond
@@ -123,9 +123,9 @@ func Counter(n int64, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// ThreadsLeft returns how many threads this process may still start by the limits of its cgroups. It also names the
-// limit that applies, for example "/sys/fs/cgroup/a/pids.max is 60". Without a limit, it returns math.MaxInt and
-// "".
+// ThreadsLeft returns how many threads this process may still start by the limits of its cgroups. ThreadsLeft also
+// names the limit that applies, for example "/sys/fs/cgroup/a/pids.max is 60". Without a limit, it returns
+// math.MaxInt and "".
 func ThreadsLeft(root fs.FS) (left int, limit string) {
 	left = math.MaxInt
 	for _, c := range limiting(root, "pids") {

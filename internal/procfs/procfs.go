@@ -1,5 +1,5 @@
-// Package procfs reads facts about this machine from /proc and the cgroup folders of Linux. It is the only reader
-// of a process's stat, of the machine's memory and of cgroup limits, so psbench records the limits that it
+// Package procfs reads facts about this machine from /proc and the cgroup folders of Linux. The package is the only
+// reader of a process's stat, of the machine's memory and of cgroup limits, so psbench records the limits that it
 // enforces. Every function takes a file system: Here, or a file system from a test.
 package procfs
 
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Here returns the file system of this machine. Its root is /.
+// Here returns the file system of this machine. The root of the file system is /.
 func Here() fs.FS { return os.DirFS("/") }
 
 // Text returns the content of a file, or "" if it cannot be read.
@@ -25,7 +25,7 @@ func Text(root fs.FS, name string) string {
 }
 
 // Field returns the value in the first line "name: value" of a file such as /proc/PID/status, without surrounding
-// spaces. It returns "" if there is no such line.
+// spaces. Field returns "" if there is no such line.
 func Field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
@@ -35,8 +35,8 @@ func Field(text, name string) string {
 	return ""
 }
 
-// MemTotal returns the bytes of memory that the kernel manages on this machine, regardless of cgroups. It returns 0
-// if the kernel does not report it.
+// MemTotal returns the bytes of memory that the kernel manages on this machine, regardless of cgroups. MemTotal
+// returns 0 if the kernel does not report it.
 func MemTotal(root fs.FS) int64 {
 	bytes, err := meminfo(Text(root, "proc/meminfo"), "MemTotal")
 	if err != nil {
@@ -66,7 +66,7 @@ func Load(root fs.FS) (load float64, ok bool) {
 	return load, err == nil && load >= 0 && load < most
 }
 
-// count reads a number that is not negative. It returns false for any other content, such as "max" for no limit.
+// count reads a number that is not negative. count returns false for any other content, such as "max" for no limit.
 func count(text string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {

@@ -92,8 +92,8 @@ func PIDs(root fs.FS) ([]int, error) {
 	return pids, err
 }
 
-// Children returns the children of a process, "self" or a number. They are in the order of the threads that started
-// them. The result is empty if the kernel does not list children.
+// Children returns the children of a process, "self" or a number. The children are in the order of the threads that
+// started them. The result is empty if the kernel does not list children.
 func Children(root fs.FS, process string) (pids []int) {
 	threads, _ := fs.ReadDir(root, path.Join("proc", process, "task")) // the process may have ended
 	for _, thread := range threads {

@@ -8,8 +8,8 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// Columns writes a table like Grid but without lines, with two spaces between columns. It suits output where every
-// line of the screen counts.
+// Columns writes a table like Grid but without lines, with two spaces between columns. Columns suits output where
+// every line of the screen counts.
 func (p *Page) Columns(columns []Column, rows [][]string) {
 	l := fit(columns, quoted(rows), p.Width, spaces)
 	for _, row := range slices.Concat([][]string{names(columns)}, quoted(rows)) {
@@ -18,7 +18,7 @@ func (p *Page) Columns(columns []Column, rows [][]string) {
 	p.leftOut(l)
 }
 
-// plain writes the visible cells of a row. It breaks words over several lines.
+// plain writes the visible cells of a row. plain breaks words over several lines.
 func (l *layout) plain(p *Page, columns []Column, row []string) {
 	cells, height := make([][]string, len(l.shown)), 0
 	for i, k := range l.shown {

@@ -12,9 +12,9 @@ import (
 // Number formats a value with four significant digits.
 func Number(x float64) string { return Significant(x, 4) }
 
-// Significant formats a value with the given number of significant digits. It always shows all digits before the
-// point, in groups, and uses no exponent between 1e-4 and 1e12. A value that is not finite gives "-". Halves are
-// rounded away from zero. The page formats numbers by the same rules in web/src/format.js. The file
+// Significant formats a value with the given number of significant digits. Significant always shows all digits
+// before the point, in groups, and uses no exponent between 1e-4 and 1e12. A value that is not finite gives "-".
+// Halves are rounded away from zero. The page formats numbers by the same rules in web/src/format.js. The file
 // web/testdata/numbers.json tests both.
 func Significant(x float64, digits int) string {
 	switch {

@@ -58,7 +58,7 @@ func (p *Page) Text(text string) {
 	}
 }
 
-// Labelled writes a line that begins with a label. It writes nothing if the text is empty.
+// Labelled writes a line that begins with a label. Labelled writes nothing if the text is empty.
 func (p *Page) Labelled(label, text string) {
 	if text != "" {
 		p.Line(12, fmt.Sprintf("%-11s %s", label, text))

@@ -36,8 +36,8 @@ func Percent(share float64) string {
 	return Grouped(strconv.FormatFloat(100*share, 'f', 1, 64)) + " %"
 }
 
-// GiveOrTake returns the possible error of a time as a suffix, such as " ± 0.15 ms". It returns "" for an exact
-// time.
+// GiveOrTake returns the possible error of a time as a suffix, such as " ± 0.15 ms". GiveOrTake returns "" for an
+// exact time.
 func GiveOrTake(ms float64) string {
 	if ms <= 0 {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
 
-// wrap breaks the lines of a text so that none is wider than width. It breaks at spaces, and inside a word only if
-// the word alone is wider.
+// wrap breaks the lines of a text so that none is wider than width. wrap breaks at spaces, and inside a word only
+// if the word alone is wider.
 func wrap(text string, width int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -20,7 +20,8 @@ func wrap(text string, width int) []string {
 // spaced matches a word with the spaces before it.
 var spaced = regexp.MustCompile(` *[^ ]+`)
 
-// hang wraps one line and indents all lines after the first break. It ignores an indent of half the width or more.
+// hang wraps one line and indents all lines after the first break. hang ignores an indent of half the width or
+// more.
 func hang(line string, width, indent int) []string {
 	fits := func(text string) bool { return twwidth.Width(text) <= width }
 	if fits(line) {

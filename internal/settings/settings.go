@@ -57,7 +57,7 @@ func decode(raw []byte, dst any) error {
 	return dec.Decode(dst)
 }
 
-// plain rewrites a value for a field of type t. It writes whole numbers for integers without point or exponent,
+// plain rewrites a value for a field of type t. plain writes whole numbers for integers without point or exponent,
 // because encoding/json refuses 1.0 and 1e3. In lists of numbers, it replaces true and false by 1 and 0.
 func plain(value any, t reflect.Type, inList bool) any {
 	switch v := value.(type) {
@@ -85,8 +85,8 @@ func plain(value any, t reflect.Type, inList bool) any {
 	return value
 }
 
-// elementOf returns the type of an object's element with this name, if the object is decoded as a t. It returns nil
-// if t has no such element.
+// elementOf returns the type of an object's element with this name, if the object is decoded as a t. elementOf
+// returns nil if t has no such element.
 func elementOf(t reflect.Type, name string) reflect.Type {
 	switch t.Kind() {
 	case reflect.Map:

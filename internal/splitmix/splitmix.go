@@ -18,8 +18,7 @@ const (
 	stateStride = 0x9E3779B97F4A7C15
 )
 
-// Stream yields the values of one stream in order. It is not safe for
-// concurrent use.
+// Stream yields the values of one stream in order. Stream is not safe for concurrent use.
 type Stream struct{ state uint64 }
 
 // New starts the stream of the given seed and number at its first value.
@@ -37,7 +36,7 @@ func (s *Stream) Uint64() uint64 {
 }
 
 // IntN returns a uniform integer in [0, n), for n > 0: the high half of the 128-bit product of n and the next
-// value. It skips values whose low half is below 2^64 mod n, which makes the result free of bias.
+// value. IntN skips values whose low half is below 2^64 mod n, which makes the result free of bias.
 func (s *Stream) IntN(n int) int {
 	threshold := -uint64(n) % uint64(n) // #nosec G115 -- n > 0
 	for {

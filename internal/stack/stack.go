@@ -83,8 +83,8 @@ type Goroutine struct {
 	Creator Frame   // the go statement that started it; empty for the main goroutine
 }
 
-// Root returns the outermost call outside Go's own packages, which start goroutines for other code. It is empty if
-// all calls are in Go's packages.
+// Root returns the outermost call outside Go's own packages, which start goroutines for other code. Root is empty
+// if all calls are in Go's packages.
 func (g Goroutine) Root() Frame {
 	for _, f := range slices.Backward(g.Frames) {
 		if f.Owner() != Go {

@@ -48,7 +48,7 @@ type room struct {
 	since  map[net.Conn]time.Time
 }
 
-// admit gives a connection a place as soon as one is free. It returns false if the listener is closed first.
+// admit gives a connection a place as soon as one is free. admit returns false if the listener is closed first.
 func (r *room) admit(conn net.Conn, over <-chan struct{}) bool {
 	select {
 	case r.places <- struct{}{}:

@@ -1,6 +1,6 @@
-// Package conformance provides the parts with which `psbench plugin check` tests other parts in a run. Its trainers
-// carry out points of the contract instead of training. Its model has the parameter sizes that tests of hooks and
-// servers need. Its data suits any model. No registry names these parts.
+// Package conformance provides the parts with which `psbench plugin check` tests other parts in a run. The
+// package's trainers carry out points of the contract instead of training. The package's model has the parameter
+// sizes that tests of hooks and servers need. The package's data suits any model. No registry names these parts.
 package conformance
 
 import (

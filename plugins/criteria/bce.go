@@ -75,8 +75,8 @@ func excess(x, target float64) float64 {
 	return 1/(1+math.Exp(-x)) - target
 }
 
-// CheckLogits returns an error unless the output has one logit for each target, 0 or 1. It reads no element of the
-// output.
+// CheckLogits returns an error unless the output has one logit for each target, 0 or 1. CheckLogits reads no
+// element of the output.
 func CheckLogits(output tensor.Tensor, targets []int64) error {
 	if len(targets) > 0 && !slices.Equal(output.Shape, []int{len(targets), 1}) {
 		return fmt.Errorf("the output has shape %v but bce needs [%d, 1], one logit for each target: the model must end in one output",

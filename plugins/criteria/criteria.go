@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Parts lists the criteria of this package. They have no settings.
+// Parts lists the criteria of this package. The criteria have no settings.
 func Parts() []sdk.Part {
 	return []sdk.Part{
 		sdk.WithTargets(sdk.ShareTargets, sdk.NewCriterion("bce", struct{}{}, NewBinaryCrossEntropy)),
@@ -28,7 +28,7 @@ type pass struct {
 	numbers []float32     // instead of targets: [rows, columns]
 }
 
-// begin stores a batch. It returns an error if output lacks a row for some target.
+// begin stores a batch. begin returns an error if output lacks a row for some target.
 func (p *pass) begin(output tensor.Tensor, targets []int64) error {
 	if err := CheckOutput(output, targets); err != nil {
 		return err
@@ -100,7 +100,8 @@ func CheckGradient(gradient, output tensor.Tensor) error {
 	return nil
 }
 
-// CheckOutput returns an error unless the output has a row for each target. It reads no element of the output.
+// CheckOutput returns an error unless the output has a row for each target. CheckOutput reads no element of the
+// output.
 func CheckOutput(output tensor.Tensor, targets []int64) error {
 	if len(targets) < 1 {
 		return fmt.Errorf("a batch has %d targets but must have at least 1", len(targets))
@@ -116,7 +117,7 @@ func CheckOutput(output tensor.Tensor, targets []int64) error {
 }
 
 // CheckFloats returns an error unless the output has an element for each target and the targets are valid numbers.
-// It reads no element of the output.
+// CheckFloats reads no element of the output.
 func CheckFloats(kind sdk.TargetKind, output tensor.Tensor, targets []float32) error {
 	if len(targets) < 1 {
 		return errors.New("a batch has 0 targets but must have at least 1")

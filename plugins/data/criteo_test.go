@@ -234,7 +234,7 @@ func TestCriteoSettingsErrors(t *testing.T) {
 	}
 }
 
-// A model must accept the numbers and categories of a click log. It may look up some of the features.
+// A model must accept the numbers and categories of a click log. The model may look up some of the features.
 func TestCriteoFits(t *testing.T) {
 	fits := clickInputs(10)
 	lookedUp := fits

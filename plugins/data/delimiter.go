@@ -33,8 +33,8 @@ func (f *csvFile) separate(delimiter rune) {
 	f.rows.TrimLeadingSpace = delimiter != '\t' // trimming would remove a leading tab too, and with the tab a column
 }
 
-// separatorOf returns the delimiter that a line "sep=;" declares. It returns 0 if that delimiter has already split
-// the line itself.
+// separatorOf returns the delimiter that a line "sep=;" declares. separatorOf returns 0 if that delimiter has
+// already split the line itself.
 func separatorOf(row []string) (rune, bool) {
 	mark, is := strings.CutPrefix(row[0], "sep=")
 	separator, size := utf8.DecodeRuneInString(mark)

@@ -34,7 +34,7 @@ type dense struct {
 // the stream's next two values.
 //
 // If the criterion takes classes, every target is class 0. If the criterion takes numbers, target k is the weighted
-// sum of the features, divided by sqrt(features). Its weights are the normal numbers k*features to (k+1)*features-1
+// sum of the features, divided by sqrt(features). The weights are the normal numbers k*features to (k+1)*features-1
 // of stream 2^32+10. If the criterion takes numbers from 0 to 1, the target is the sigmoid of this value. If it
 // takes probabilities, the targets are the softmax of all values.
 //

@@ -49,7 +49,7 @@ type parsedFile struct {
 //
 //   - jsonl: each line is an object {"input": [3, 1, 4], "target": 2}; blank
 //     lines are skipped. A sample may have numbers, "features": [0.5, -1], instead of
-//     indices or in addition to them. It may have several targets, "target": [2, 0];
+//     indices or in addition to them. A sample may have several targets, "target": [2, 0];
 //   - csv, or tsv: each row is a sample. Some columns are the targets, the others are
 //     indices or features. Rows of indices may differ in length.
 //
@@ -103,7 +103,7 @@ func (s FileSettings) check() error {
 	return err
 }
 
-// parser returns the parser for a file's format. It does not open the file.
+// parser returns the parser for a file's format. parser does not open the file.
 func (s FileSettings) parser(f datafile.File) (parser, error) {
 	format := s.Format
 	if format == "auto" {
@@ -140,7 +140,7 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 	return parseJSONLines, nil
 }
 
-// Load reads all files completely. Its errors name the file, the line and the column, counted in bytes from 1.
+// Load reads all files completely. The errors name the file, the line and the column, counted in bytes from 1.
 func (f *file) Load() (*sdk.Samples, error) {
 	out := &fileSamples{split: f.split, wanted: f.wanted}
 	for i, one := range f.files {

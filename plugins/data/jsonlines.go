@@ -58,8 +58,8 @@ func newSampleReader(line []byte, w wanted) *sampleReader {
 	return &sampleReader{line: line, tokens: tokens, wanted: w}
 }
 
-// readLoosely reads a line again that is not valid JSON. It first rewrites numbers and constants in the forms that
-// JSON allows.
+// readLoosely reads a line again that is not valid JSON. readLoosely first rewrites numbers and constants in the
+// forms that JSON allows.
 func readLoosely(line []byte, strict *sampleReader, why error) (*sampleReader, error) {
 	written, place := numeral.InJSON(string(line))
 	if written == string(line) {
@@ -83,8 +83,8 @@ func readLoosely(line []byte, strict *sampleReader, why error) (*sampleReader, e
 	return s, err
 }
 
-// noNumber completes a JSON error, which names only the first letter of a word such as NaN. It returns other errors
-// unchanged.
+// noNumber completes a JSON error, which names only the first letter of a word such as NaN. noNumber returns other
+// errors unchanged.
 func (s *sampleReader) noNumber(err error) error {
 	rest := s.line[s.start:]
 	word := rest[:len(rest)-len(bytes.TrimLeftFunc(rest,

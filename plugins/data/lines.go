@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// longestLineMiB is more than any sample has. It limits memory, because the parsers hold a complete line and
-// /dev/zero, for example, never ends one.
+// longestLineMiB is more than any sample has. longestLineMiB limits memory, because the parsers hold a complete
+// line and /dev/zero, for example, never ends one.
 const longestLineMiB = 64
 
 // boundedLines reads r and fails on a line that is too long.

@@ -1,6 +1,6 @@
 package data
 
-// Numbers of the generators' streams. They are far above the stream numbers of model parameters.
+// Numbers of the generators' streams. These numbers are far above the stream numbers of model parameters.
 const (
 	valueStream = 1<<32 + iota // of dummy, like the next two
 	indexStream

@@ -66,7 +66,7 @@ func (w wanted) parse(text string) (target, error) {
 	return target{number: number}, err
 }
 
-// noClass returns an error that a number is not a class. It returns err if the criterion is unknown.
+// noClass returns an error that a number is not a class. noClass returns err if the criterion is unknown.
 func (w wanted) noClass(text string, err error) error {
 	if w.criterion == "" {
 		return err
@@ -84,8 +84,8 @@ func (w wanted) checkSingle(t *target, text string) error {
 	return nil
 }
 
-// areNumbers reports whether targets are numbers. It needs to know whether all are integers, whether samples have
-// bags, and how many targets each has.
+// areNumbers reports whether targets are numbers. areNumbers needs to know whether all are integers, whether
+// samples have bags, and how many targets each has.
 func (w wanted) areNumbers(allWhole, hasBags bool, each int) bool {
 	return w.targets == numbers || w.targets == either && (!allWhole || !hasBags && each > 1)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// hybrid averages dense buckets over the trainers' group. It averages sparse buckets by a blocking all-reduce over
-// the default group. The original does the same because its first group does not support sparse tensors.
+// hybrid averages dense buckets over the trainers' group. hybrid averages sparse buckets by a blocking all-reduce
+// over the default group. The original does the same because its first group does not support sparse tensors.
 type hybrid struct {
 	dense    *measured
 	group    comm.Group

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// measured reduces buckets by one operation of a link. It measures the time from the hook's call until its future
-// completes. The keys come from the hook state: {batch},{bucket}.
+// measured reduces buckets by one operation of a link. measured measures the time from the hook's call until its
+// future completes. The keys come from the hook state: {batch},{bucket}.
 type measured struct {
 	operation     func(batch int64, b *tensor.Bucket) *comm.Future // bound once, because each method value allocates
 	answer        func(x *sdk.Exchange, answer *tensor.Gradient) error

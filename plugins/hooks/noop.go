@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// noop leaves every bucket unchanged. It gives the same training without communication, as a baseline for every
+// noop leaves every bucket unchanged. noop gives the same training without communication, as a baseline for every
 // other hook.
 type noop struct{ done *comm.Future }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// CheckBinding returns an error if a model gets storage that does not fit its parameters. It reads no element, so
-// the storage may belong to any engine.
+// CheckBinding returns an error if a model gets storage that does not fit its parameters. CheckBinding reads no
+// element, so the storage may belong to any engine.
 func CheckBinding(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	if len(values) != len(specs) || len(gradients) != len(specs) {
 		return fmt.Errorf("the model has %d parameters but was handed %d values and %d gradients",

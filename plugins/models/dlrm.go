@@ -36,7 +36,7 @@ type dlrm struct {
 
 	dense []float32 // output of the bottom layers, [samples, dim]
 
-	// Memory for the samples of a batch. It grows to the largest batch.
+	// Memory for the samples of a batch. The memory grows to the largest batch.
 	numbers, numbersGradient   []float32 // input of the bottom layers, if the features also contain rows
 	looked, lookedGradient     []float32 // rows of the model's own tables, [samples, tables, dim]
 	combined, combinedGradient []float32 // input of the top layers, [samples, width]
@@ -45,8 +45,8 @@ type dlrm struct {
 
 var _ sdk.FeatureModel = (*dlrm)(nil)
 
-// NewDLRM builds the model. It returns an error if settings are out of range or do not fit together, or if the BLAS
-// engine is missing. env.Threads of 0 counts as 1.
+// NewDLRM builds the model. NewDLRM returns an error if settings are out of range or do not fit together, or if the
+// BLAS engine is missing. env.Threads of 0 counts as 1.
 func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (m *dlrm) Initialize(seed uint64) {
 	m.batch = nil
 }
 
-// Forward reads b.Features in place. They must not change until Backward.
+// Forward reads b.Features in place. The features must not change until Backward.
 func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = nil
 	n, features := b.Size(), m.features()

@@ -30,8 +30,8 @@ const (
 	TablesOnServers = "servers"
 )
 
-// DefaultDLRM is a model of click logs that a laptop can train. It takes 13 numbers and 26 categories. Its tables
-// have 4.2 million parameters, and its layers 0.48 million.
+// DefaultDLRM is a model of click logs that a laptop can train. DefaultDLRM takes 13 numbers and 26 categories. The
+// tables have 4.2 million parameters, and the layers 0.48 million.
 var DefaultDLRM = DLRMSettings{
 	DenseFeatures: 13,
 	TableRows:     slices.Repeat([]int{10_000}, 26),

@@ -79,8 +79,8 @@ func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 	})
 }
 
-// joined returns the expected gradient of the features for a model whose rows are looked up. It is built from the
-// gradients of a model that looks up the rows itself.
+// joined returns the expected gradient of the features for a model whose rows are looked up. The gradient is built
+// from the gradients of a model that looks up the rows itself.
 func joined(s DLRMSettings, b *sdk.Batch, numbers []float32, r *recommender) (out []float32) {
 	for i := range b.Size() {
 		out = append(out, numbers[i*s.DenseFeatures:(i+1)*s.DenseFeatures]...)
@@ -89,8 +89,8 @@ func joined(s DLRMSettings, b *sdk.Batch, numbers []float32, r *recommender) (ou
 	return out
 }
 
-// Backward emits the top layers' gradients first, before it computes anything below them. It emits the tables'
-// gradients before those of the bottom layers.
+// Backward emits the top layers' gradients first, before it computes anything below them. Backward emits the
+// tables' gradients before those of the bottom layers.
 func TestDLRMEmitsInReverse(t *testing.T) {
 	for tables, want := range map[string][]int{
 		TablesInModel:   {8, 7, 6, 5, 4, 3, 2, 1, 0},

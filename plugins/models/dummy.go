@@ -50,7 +50,7 @@ const (
 )
 
 // Check returns an error for settings that are out of range, do not fit together, or make a model too large for any
-// machine. It assumes batches of up to maxBatch samples.
+// machine. Check assumes batches of up to maxBatch samples.
 func (s DummySettings) Check(maxBatch int) error {
 	if maxBatch < 1 {
 		return fmt.Errorf("the largest batch has %d samples but must have at least 1", maxBatch)
@@ -106,7 +106,7 @@ type dummy struct {
 	output tensor.Tensor // of the last Forward
 }
 
-// network computes the dummy model. Its callers have already checked all arguments except a batch's indices.
+// network computes the dummy model. The callers have already checked all arguments except a batch's indices.
 type network interface {
 	// bind gives the network the storage of all parameters.
 	bind(values []tensor.Tensor, gradients []*tensor.Gradient)
@@ -116,8 +116,8 @@ type network interface {
 	backward(b *sdk.Batch, outputGradient []float32, emit func(parameter int)) error
 }
 
-// NewDummy builds the dummy model. It returns an error if sizes do not fit together, the engine is unknown, or the
-// BLAS engine is missing. env.Threads of 0 counts as 1. With the engine gorgonia, all gorgonia graphs of the
+// NewDummy builds the dummy model. NewDummy returns an error if sizes do not fit together, the engine is unknown,
+// or the BLAS engine is missing. env.Threads of 0 counts as 1. With the engine gorgonia, all gorgonia graphs of the
 // process use the same BLAS engine from then on.
 func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {

@@ -136,7 +136,7 @@ func (n *dummyGraph) build(tape *dummyTape, shape tapeShape) (*gorgonia.Node, er
 	return gorgonia.SoftMax(x, 1)
 }
 
-// lookUp fills the tape's rows and bags. It sets surplus rows to 0.
+// lookUp fills the tape's rows and bags. lookUp sets surplus rows to 0.
 func (n *dummyGraph) lookUp(b *sdk.Batch) {
 	t, width := n.tape, n.settings.EmbeddingDim
 	clear(t.rows)

@@ -8,8 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// dummyLayers is the dummy model written by hand. It allocates nothing after its
-// first iteration.
+// dummyLayers is the dummy model written by hand. dummyLayers allocates nothing after its first iteration.
 type dummyLayers struct {
 	memory    engine.Engine
 	sparse    bool

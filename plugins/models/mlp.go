@@ -69,8 +69,8 @@ func (s MLPSettings) Inputs() sdk.InputSpec {
 		Outputs: s.Sizes[len(s.Sizes)-1]}
 }
 
-// Draw writes the initial values of a parameter. They are in [-1, 1) / sqrt(inputs of its layer) and
-// come from stream firstTensor+parameter.
+// Draw writes the initial values of a parameter. The values are in [-1, 1) / sqrt(inputs of its layer) and come
+// from stream firstTensor+parameter.
 func (s MLPSettings) Draw(seed uint64, firstTensor, parameter int, values []float32) {
 	drawLayers(seed, firstTensor, s.Sizes, parameter, values)
 }
@@ -93,8 +93,8 @@ type mlp struct {
 
 var _ sdk.FeatureModel = (*mlp)(nil)
 
-// NewMLP builds the multilayer perceptron. It returns an error if settings are out of range or the BLAS engine is
-// missing. env.Threads of 0 counts as 1.
+// NewMLP builds the multilayer perceptron. NewMLP returns an error if settings are out of range or the BLAS engine
+// is missing. env.Threads of 0 counts as 1.
 func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (m *mlp) Initialize(seed uint64) {
 	m.rows = 0
 }
 
-// Forward reads b.Features in place. They must not change until Backward.
+// Forward reads b.Features in place. The features must not change until Backward.
 func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.rows = 0
 	rows := b.Size()

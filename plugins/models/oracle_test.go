@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The largest allowed difference between two engines, which add in different orders. It is a share of the tensor's
-// largest element, plus float32's rounding of terms of size 1, because terms may cancel each other.
+// The largest allowed difference between two engines, which add in different orders. The difference is a share of
+// the tensor's largest element, plus float32's rounding of terms of size 1, because terms may cancel each other.
 const (
 	oracleTolerance = 1e-5
 	oracleRounding  = 2e-7

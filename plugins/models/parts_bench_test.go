@@ -8,9 +8,9 @@ import (
 	"github.com/psbench/psbench/plugins/models/nn"
 )
 
-// BenchmarkParts times each part of a step of the default model. It runs each part over all eight layers, so that
-// weights and gradients come from memory as in training. The rate counts only the matrices of 4 MiB that a part
-// must read or write. The part copy is memcpy, counted the same way.
+// BenchmarkParts times each part of a step of the default model. BenchmarkParts runs each part over all eight
+// layers, so that weights and gradients come from memory as in training. The rate counts only the matrices of 4 MiB
+// that a part must read or write. The part copy is memcpy, counted the same way.
 func BenchmarkParts(b *testing.B) {
 	engine, err := blas.Open(blas.Auto, 1)
 	if err != nil {

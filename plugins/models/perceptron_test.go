@@ -39,7 +39,7 @@ func numbered(rows, features, number int) *sdk.Batch {
 	return b
 }
 
-// plain does forward and backward of an mlp in float64, without a matrix product. It returns the output and the
+// plain does forward and backward of an mlp in float64, without a matrix product. plain returns the output and the
 // gradients of the parameters and the input. kink reports that some ReLU's input is so close to 0 that rounding
 // determines its gradient.
 func (p *perceptron) plain(b *sdk.Batch,

@@ -71,8 +71,8 @@ func layerSpecs(prefix string, sizes []int) []sdk.ParameterSpec {
 	return specs
 }
 
-// drawLayers writes the initial values of a parameter. They are in [-1, 1) / sqrt(inputs of its layer) and come
-// from stream firstTensor+parameter. The sizes are those of newStack.
+// drawLayers writes the initial values of a parameter. The values are in [-1, 1) / sqrt(inputs of its layer) and
+// come from stream firstTensor+parameter. The sizes are those of newStack.
 func drawLayers(seed uint64, firstTensor int, sizes []int, parameter int, values []float32) {
 	bound := float32(1 / math.Sqrt(float64(sizes[parameter/2])))
 	splitmix.Uniform(seed, uint64(firstTensor+parameter), values, bound) // #nosec G115 -- a tensor's number
@@ -104,10 +104,10 @@ func (s *stack) forward(x []float32) ([]float32, error) {
 	return s.activation(len(s.layers)), nil
 }
 
-// backward overwrites the gradients of the parameters. Its input dy is the gradient of the last forward's output.
-// It calls emit with the parameters' numbers, which begin at first. It emits a layer's gradients before it computes
-// the input gradient for the layer below, so that the reduction overlaps with this computation. After the last
-// emit, backward overwrites dx [rows, sizes[0]] with the input's gradient; dx may be nil.
+// backward overwrites the gradients of the parameters. The input dy is the gradient of the last forward's output.
+// backward calls emit with the parameters' numbers, which begin at first. backward emits a layer's gradients before
+// it computes the input gradient for the layer below, so that the reduction overlaps with this computation. After
+// the last emit, backward overwrites dx [rows, sizes[0]] with the input's gradient; dx may be nil.
 func (s *stack) backward(dy, dx []float32, first int, emit func(parameter int)) {
 	above, below := s.deltas[0], s.deltas[1]
 	delta := above[:copy(above, dy)]

@@ -21,7 +21,7 @@ type storage struct {
 	emit    func(parameter int)
 }
 
-// bind binds the parameters of a model. It fills dense gradients with values that no backward pass computes,
+// bind binds the parameters of a model. bind fills dense gradients with values that no backward pass computes,
 // because backward must overwrite all of them.
 func bind(t fatal, m sdk.Model) *storage {
 	s := new(storage)

@@ -25,7 +25,8 @@ var DefaultBatchUpdate = BatchUpdateSettings{Settings: optimizer.Defaults(0.001,
 
 // batchUpdate holds the model and its optimizer. A trainer's batch 0 fetches the parameters; the server ignores the
 // pushed values. Each later batch is a report: the gradients of all buckets. When a round has all its reports, the
-// server averages them and steps the optimizer. It answers every trainer of the round with the new parameters.
+// server averages them and steps the optimizer. The server answers every trainer of the round with the new
+// parameters.
 //
 // A round has batch_update_size reports. If fewer trainers wait or have batches left, the round has only their
 // reports. Otherwise, the last reports of a pass would wait forever.
@@ -70,8 +71,8 @@ var (
 	_ sdk.DeviceServer = (*batchUpdate)(nil)
 )
 
-// NewBatchUpdate builds the batch-updating server. It returns an error if settings are out of range, there is no
-// model, or the model has sparse gradients.
+// NewBatchUpdate builds the batch-updating server. NewBatchUpdate returns an error if settings are out of range,
+// there is no model, or the model has sparse gradients.
 func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error) {
 	if err := s.Check(DefaultBatchUpdate.Settings); err != nil {
 		return nil, fmt.Errorf("setting %w", err)
@@ -185,7 +186,7 @@ func (b *batchUpdate) Expect(batches []int) error {
 	return b.settle()
 }
 
-// take records a push. It returns true if the push completes the trainer's report.
+// take records a push. take returns true if the push completes the trainer's report.
 func (b *batchUpdate) take(p sdk.Push) (complete bool, err error) {
 	r := &b.reports[p.Trainer]
 	switch {

@@ -45,7 +45,7 @@ func (s EmbeddingSettings) Validate() error {
 	return nil
 }
 
-// Draw writes the initial values of the table of the server at this position in the run. They are uniform in
+// Draw writes the initial values of the table of the server at this position in the run. The values are uniform in
 // [-init, init) and come from stream position.
 func (s EmbeddingSettings) Draw(seed uint64, position int, table []float32) {
 	splitmix.Uniform(seed, uint64(position), table, float32(s.Init)) // #nosec G115 -- not negative
@@ -53,9 +53,9 @@ func (s EmbeddingSettings) Draw(seed uint64, position int, table []float32) {
 
 // embedding holds an embedding table. A lookup answers each bag with the sum of its rows. An update adds up all
 // gradients of a row; a row may occur in bags several times. Then the optimizer steps each row once. With SGD,
-// separate steps would give the same result except for rounding. Their rounding error would be about a hundred
-// times as large, because each step rounds to the row's precision and not to the gradient's. A call with n indices
-// costs n*width additions. An update also costs the optimizer's step of at most n rows.
+// separate steps would give the same result except for rounding. The rounding error of separate steps would be
+// about a hundred times as large, because each step rounds to the row's precision and not to the gradient's. A call
+// with n indices costs n*width additions. An update also costs the optimizer's step of at most n rows.
 type embedding struct {
 	settings EmbeddingSettings
 	env      sdk.TableEnv
@@ -70,7 +70,8 @@ type embedding struct {
 
 var _ sdk.Holder = (*embedding)(nil)
 
-// NewEmbedding builds the server of an embedding table. It returns the errors of EmbeddingSettings.Validate.
+// NewEmbedding builds the server of an embedding table. NewEmbedding returns the errors of
+// EmbeddingSettings.Validate.
 func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// held holds a model's parameters, and the gradients for its updates, in an engine's memory. It also keeps the
+// held holds a model's parameters, and the gradients for its updates, in an engine's memory. held also keeps the
 // parameters in ordinary memory in the layout of the buckets, because each answer is a bucket of parameters. If Go
 // can access the engine's memory, both are the same memory. Otherwise, an answer copies the parameters out. If the
 // trainer shares its buckets with the engine, the copy stays within the engine's memory.
@@ -100,7 +100,7 @@ func (h *held) give(p sdk.Push) error {
 	return p.Answer(p.Gradient)
 }
 
-// showParameters copies the values to the buckets of parameters. It waits once for all copies.
+// showParameters copies the values to the buckets of parameters. showParameters waits once for all copies.
 func (h *held) showParameters() error {
 	if h.engine.Addressable() || h.shown {
 		return nil

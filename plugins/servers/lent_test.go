@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// lender is an engine whose memory trainers share. It records the calls that it gets.
+// lender is an engine whose memory trainers share. lender records the calls that it gets.
 type lender struct {
 	*enginetest.Dark
 	lent map[*float32]int // trainer by the start of its bucket
@@ -66,9 +66,9 @@ func (b *lentBucket) Return() error {
 	return nil
 }
 
-// If a trainer shares its buckets, the server reads gradients and writes parameters in the shared memory. It does
-// so after the trainer's work on the engine and before its answer. The server copies parameters out only for other
-// trainers.
+// If a trainer shares its buckets, the server reads gradients and writes parameters in the shared memory. The
+// server does so after the trainer's work on the engine and before its answer. The server copies parameters out
+// only for other trainers.
 func TestUpdatesInWhatTrainersShare(t *testing.T) {
 	const elements = 3
 	for _, c := range []struct {

@@ -18,8 +18,8 @@ type means interface {
 	// take adds a complete report; first says whether it is the first of its round. The report's gradients must not
 	// change until mean has returned.
 	take(trainer int, report []sdk.Push, first bool) error
-	// mean computes the mean of the reports of a round. It adds them in ascending order of trainers, so that the order
-	// of arrival changes no bit.
+	// mean computes the mean of the reports of a round. mean adds them in ascending order of trainers, so that the
+	// order of arrival changes no bit.
 	mean(trainers []int) error
 	io.Closer
 }
@@ -33,10 +33,10 @@ func newMeans(env *sdk.ServerEnv, bus *sdk.Counter) (means, error) {
 	return newHostMeans(env.Engine, env.Buckets, env.Trainers, bus)
 }
 
-// hostMeans adds up reports in ordinary memory. It adds a report on arrival if all earlier trainers' reports are
-// there, so that the addition overlaps with the wait for stragglers. It adds the other reports block by block once
-// the round is complete. Adding k reports of n parameters then moves 4n(k+2) bytes; a separate addition and
-// division of one report moves 20n. If Go cannot access the engine's memory, hostMeans copies each mean there.
+// hostMeans adds up reports in ordinary memory. hostMeans adds a report on arrival if all earlier trainers' reports
+// are there, so that the addition overlaps with the wait for stragglers. hostMeans adds the other reports block by
+// block once the round is complete. Adding k reports of n parameters then moves 4n(k+2) bytes; a separate addition
+// and division of one report moves 20n. If Go cannot access the engine's memory, hostMeans copies each mean there.
 type hostMeans struct {
 	engine    engine.Engine
 	sum       *comm.Store
@@ -116,10 +116,11 @@ func (m *hostMeans) meanOf(bucket int, sum []float32, trainers []int) {
 
 func (m *hostMeans) Close() error { return m.adopted.Close() }
 
-// engineMeans lets the engine add up reports and divide. It reads a report in place if the trainer shares its
-// buckets with the engine. It copies any other report to its own place on arrival, so that the copies overlap with
-// the wait for stragglers. T such trainers with n parameters need 4Tn bytes of the engine's memory. They need as
-// many bytes of ordinary memory, because the engine has not registered the memory of the pushes.
+// engineMeans lets the engine add up reports and divide. engineMeans reads a report in place if the trainer shares
+// its buckets with the engine. engineMeans copies any other report to its own place on arrival, so that the copies
+// overlap with the wait for stragglers. T such trainers with n parameters need 4Tn bytes of the engine's memory.
+// These trainers need as many bytes of ordinary memory, because the engine has not registered the memory of the
+// pushes.
 type engineMeans struct {
 	engine    engine.Averager
 	specs     []tensor.BucketSpec
@@ -251,7 +252,7 @@ func borrow(e engine.Engine, values []float32) engine.Loan {
 	return nil
 }
 
-// beside returns the engine's memory for a bucket's values. It is the bucket's own memory if Go can access the
+// beside returns the engine's memory for a bucket's values. This memory is the bucket's own if Go can access the
 // engine's memory.
 func beside(e engine.Engine, b *tensor.Bucket) ([]float32, error) {
 	if e.Addressable() {

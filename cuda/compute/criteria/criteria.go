@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Parts lists the criteria. They have no settings.
+// Parts lists the criteria. The criteria have no settings.
 func Parts() []sdk.Part {
 	rows, elements := false, true // whether the mean is over rows or elements
 	return []sdk.Part{
@@ -49,8 +49,8 @@ type kind struct {
 	// is nil.
 	launch   func(q *kernels.Queue, losses, gradient, output []float32, targets []int64, columns int)
 	elements bool // the mean is over all elements of the output; a row's loss is the sum of its elements
-	// takes and floats are the check and the launch for targets that are numbers. They are nil for a criterion without
-	// such targets.
+	// takes and floats are the check and the launch for targets that are numbers. takes and floats are nil for a
+	// criterion without such targets.
 	takes  sdk.TargetKind
 	floats func(q *kernels.Queue, losses, gradient, output, targets []float32, columns int)
 }
@@ -83,8 +83,8 @@ func (k kind) made(env sdk.CriterionEnv) (*criterion, error) {
 	return c, err
 }
 
-// criterion implements sdk.Criterion. Forward is one launch. It waits for the losses of the rows and adds them in
-// float64 in the order of the batch. Backward is another launch and does not wait.
+// criterion implements sdk.Criterion. Forward is one launch. Forward waits for the losses of the rows and adds them
+// in float64 in the order of the batch. Backward is another launch and does not wait.
 type criterion struct {
 	kind
 	dev     *device.Device

@@ -13,10 +13,10 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// across is the state that all NCCL groups of a process share. They use one stream, in the order in which the
-// trainer handed over the buckets. This order is the same on all ranks. Without a common
-// order, the kernels of two communicators could reach two devices in different orders and deadlock, because a
-// separate goroutine drives each group.
+// across is the state that all NCCL groups of a process share. The groups use one stream, in the order in which the
+// trainer handed over the buckets. This order is the same on all ranks. Without a common order, the kernels of two
+// communicators could reach two devices in different orders and deadlock, because a separate goroutine drives each
+// group.
 type across struct {
 	nccl    *library.NCCL
 	version string
@@ -119,7 +119,7 @@ func (a *across) end() {
 	a.moved.Broadcast()
 }
 
-// fail ends the work of all groups, because a group that hangs blocks the lane for the others. It keeps the first
+// fail ends the work of all groups, because a group that hangs blocks the lane for the others. fail keeps the first
 // error.
 func (a *across) fail(err error) error {
 	a.mu.Lock()

@@ -21,8 +21,8 @@ type adoption struct {
 	beside []byte // pinned memory for copies; nil if host itself is pinned
 }
 
-// Adopt implements engine.Engine. It pins only whole pages, because pinning part of a page would also pin unrelated
-// memory in that page.
+// Adopt implements engine.Engine. Adopt pins only whole pages, because pinning part of a page would also pin
+// unrelated memory in that page.
 func (d *Device) Adopt(host []byte) (io.Closer, error) {
 	if len(host) == 0 {
 		return nil, nil //nolint:nilnil // there is nothing to undo
@@ -70,8 +70,8 @@ func (d *Device) AllocHost(bytes int) ([]byte, error) {
 	return host, err
 }
 
-// register lets the driver pin whole pages. They must be shared memory. Go's own memory is not suitable: the Go
-// runtime may release and reuse it without notifying the driver.
+// register lets the driver pin whole pages. The pages must be shared memory. Go's own memory is not suitable: the
+// Go runtime may release and reuse it without notifying the driver.
 func (d *Device) register(host []byte) error {
 	shared, readOnly := mapped(host)
 	if !shared {
@@ -92,7 +92,7 @@ func pages(memory []byte) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(memory)), -before)), size) // #nosec G103 -- pages are mapped whole
 }
 
-// Close implements io.Closer. It waits for all work, because copies may still use the memory.
+// Close implements io.Closer. Close waits for all work, because copies may still use the memory.
 func (a *adoption) Close() error {
 	d := a.device
 	err := d.drain()
@@ -130,7 +130,7 @@ func (d *Device) pinned(host []byte) []byte {
 	return nil
 }
 
-// offset returns the position of x within whole, in bytes. It is negative if x is not part of whole.
+// offset returns the position of x within whole, in bytes. offset is negative if x is not part of whole.
 func offset(whole, x []byte) int {
 	from, address := start(whole), start(x)
 	if address < from || address+uintptr(len(x)) > from+uintptr(len(whole)) {
@@ -153,7 +153,7 @@ func mapped(memory []byte) (shared, readOnly bool) {
 	return mappedBy(string(maps), start(memory), start(memory)+uintptr(len(memory)))
 }
 
-// mappedBy looks up addresses in maps. Its lines are ascending and begin like 7f00-8000 r--s.
+// mappedBy looks up addresses in maps. The lines of maps are ascending and begin like 7f00-8000 r--s.
 func mappedBy(maps string, from, to uintptr) (shared, readOnly bool) {
 	at := uint64(from)
 	for line := range strings.Lines(maps) {

@@ -14,8 +14,8 @@ import (
 // DeviceMetric is the type of the metrics that are measured on a device.
 const DeviceMetric = "device_metric"
 
-// clock measures phases by pairs of events on the compute stream and converts them to the clock of the process. It
-// knows the process time of one event, and adds the time since that event as reported by the driver. Only the
+// clock measures phases by pairs of events on the compute stream and converts them to the clock of the process.
+// clock knows the process time of one event, and adds the time since that event as reported by the driver. Only the
 // goroutine that gives work to the compute stream uses the clock. Measuring never waits.
 type clock struct {
 	lane     *Lane
@@ -87,7 +87,7 @@ func (d *Device) MeasureClock(r *sdk.Recorder) {
 }
 
 // BeginPass discards the phases of the previous pass and sets the clock. Nothing is measured before the first call.
-// It waits for the compute stream.
+// BeginPass waits for the compute stream.
 func (d *Device) BeginPass() error {
 	c := &d.clock
 	c.begun = false

@@ -1,7 +1,7 @@
 //go:build nvidia
 
-// Package device is the engine of a CUDA device, cuda:N. It manages the device's memory, its streams and its
-// optimizers.
+// Package device is the engine of a CUDA device, cuda:N. The package manages the device's memory, its streams and
+// its optimizers.
 //
 // A process uses three streams, so that copies overlap with computation and with each other:
 //
@@ -153,7 +153,7 @@ func (d *Device) clear(p driver.Pointer, n int) error {
 	return s.Synchronize()
 }
 
-// Free implements engine.Engine. It waits for all work of this process on the device.
+// Free implements engine.Engine. Free waits for all work of this process on the device.
 func (d *Device) Free(memory []byte) {
 	p := pointer(memory)
 	d.mu.Lock()
@@ -205,7 +205,7 @@ func (d *Device) Wait(t engine.Ticket) error {
 	return d.out.wait(t.Number)
 }
 
-// Close implements engine.Engine. It waits for all work and frees everything. Memory that is still adopted is an
+// Close implements engine.Engine. Close waits for all work and frees everything. Memory that is still adopted is an
 // error, because its owner is about to unmap it. Close returns the first error. On a lost device, Close frees
 // nothing and returns the loss.
 func (d *Device) Close() error {

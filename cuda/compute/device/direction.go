@@ -174,7 +174,7 @@ func (c *direction) bounce(b bounce) error {
 	return nil
 }
 
-// wait waits until a copy and all earlier copies have ended. It holds no lock meanwhile.
+// wait waits until a copy and all earlier copies have ended. wait holds no lock meanwhile.
 func (c *direction) wait(number int64) error {
 	if number <= c.over.Load() {
 		return nil

@@ -106,7 +106,7 @@ func (p *parameters) step(r *rule) error {
 	return q.Err()
 }
 
-// Mean implements engine.Averager. It needs one launch for up to 16 parts.
+// Mean implements engine.Averager. Mean needs one launch for up to 16 parts.
 func (d *Device) Mean(mean []float32, parts [][]float32) error {
 	q := d.Compute().Queue
 	if err := d.Read(false); err != nil {

@@ -201,7 +201,7 @@ func (d *Device) Read(evaluating bool) error {
 }
 
 // EndPass records the remaining spans that have ended. After a complete pass all have ended, because a trainer has
-// read its parameters or a table has waited. It does not wait for work.
+// read its parameters or a table has waited. EndPass does not wait for work.
 func (d *Device) EndPass() error {
 	c := &d.clock
 	if c.backed {

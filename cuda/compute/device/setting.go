@@ -2,9 +2,9 @@
 
 package device
 
-// setting converts the device's clock to the process's clock. It uses one event whose time is known and the ratio
-// of the two clocks. The device's clock drifts at a rate that only the next setting reveals. A detected error is
-// removed gradually over the next second, so that no converted time goes back before an earlier one.
+// setting converts the device's clock to the process's clock. setting uses one event whose time is known and the
+// ratio of the two clocks. The device's clock drifts at a rate that only the next setting reveals. A detected error
+// is removed gradually over the next second, so that no converted time goes back before an earlier one.
 type setting struct {
 	line
 	offNS  int64   // possible error of a time at the event

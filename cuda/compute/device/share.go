@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// end is a comm.DeviceEnd. It shares buckets by CUDA IPC: other processes open this process's buckets, and this
+// end is a comm.DeviceEnd. end shares buckets by CUDA IPC: other processes open this process's buckets, and this
 // process opens theirs.
 //
 // Events order the work of several processes: each process's streams wait for the other processes' events. The
@@ -231,8 +231,8 @@ func (d *Device) AwaitShared() error {
 	return d.across.failure()
 }
 
-// Close implements comm.DeviceEnd. It waits for all work of the process, because some may use the memory that Close
-// closes.
+// Close implements comm.DeviceEnd. Close waits for all work of the process, because some may use the memory that
+// Close closes.
 func (e *end) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// spanned is a comm.SpanningEnd. Its sums are NCCL all-reduces of whole buckets. It uses events like end, but only
-// within this process: the lane waits for given before it reduces a bucket, and AwaitShared makes the compute
+// spanned is a comm.SpanningEnd. The sums are NCCL all-reduces of whole buckets. spanned uses events like end, but
+// only within this process: the lane waits for given before it reduces a bucket, and AwaitShared makes the compute
 // stream wait for the lane's work so far. The all-reduce waits for the peers on the device, where it may hang. A
 // goroutine checks that it ends in time.
 type spanned struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// alone returns the end of an NCCL group with one member, and the device. It skips the test if NCCL is missing.
+// alone returns the end of an NCCL group with one member, and the device. alone skips the test if NCCL is missing.
 func alone(t *testing.T, spec tensor.BucketSpec) (*Device, *spanned) {
 	t.Helper()
 	d, err := Open(0)

@@ -77,8 +77,8 @@ func (e *end) take(bucket int) error {
 	return e.measure(bucket)
 }
 
-// measure begins the measurement of a bucket's sum, under the iteration in which the bucket was handed over. It
-// also records earlier measurements that have ended.
+// measure begins the measurement of a bucket's sum, under the iteration in which the bucket was handed over.
+// measure also records earlier measurements that have ended.
 func (e *end) measure(bucket int) error {
 	if err := e.timer.Read(); err != nil {
 		return err

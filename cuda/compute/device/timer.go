@@ -12,8 +12,8 @@ import (
 // inFlightPieces is how many pieces of a stream may wait to be read. A piece beyond this limit is not measured.
 const inFlightPieces = 256
 
-// Timer measures pieces of one stream's work by pairs of events, in the time of the process's clock. It never waits
-// and allocates nothing. One goroutine at a time calls Begin and End; another may call Read meanwhile.
+// Timer measures pieces of one stream's work by pairs of events, in the time of the process's clock. Timer never
+// waits and allocates nothing. One goroutine at a time calls Begin and End; another may call Read meanwhile.
 type Timer struct {
 	clock  *clock
 	stream *driver.Stream

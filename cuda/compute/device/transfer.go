@@ -13,8 +13,8 @@ import (
 type Element interface{ float32 | int32 | int64 }
 
 // Transfer copies a part's numbers between ordinary memory and the device, on the part's lane and through its own
-// pinned memory. It copies indices, targets and features to the device, and losses back. Its memory grows to the
-// largest transfer and is then reused. One goroutine uses a Transfer, the goroutine of its lane.
+// pinned memory. Transfer copies indices, targets and features to the device, and losses back. The memory grows to
+// the largest transfer and is then reused. One goroutine uses a Transfer, the goroutine of its lane.
 type Transfer[T Element] struct {
 	device *Device
 	lane   *Lane
@@ -46,7 +46,7 @@ func (t *Transfer[T]) Room(n int) ([]T, error) {
 	return elements[T](t.host, n), nil
 }
 
-// Send gives the lane a copy of the first n numbers of Room. It returns their place on the device, which is valid
+// Send gives the lane a copy of the first n numbers of Room. Send returns their place on the device, which is valid
 // for later work of the lane until the next Room.
 func (t *Transfer[T]) Send(n int) ([]T, error) {
 	bytes := n * t.bytes()
@@ -84,7 +84,7 @@ func Locate(t *Transfer[int32], rows, union []int32) ([]int32, error) {
 	return t.Send(len(rows))
 }
 
-// Fetch copies numbers from the device on the lane and waits for them. They are valid until the next call.
+// Fetch copies numbers from the device on the lane and waits for them. The numbers are valid until the next call.
 func (t *Transfer[T]) Fetch(memory []T) ([]T, error) {
 	host, err := t.Room(len(memory))
 	if err != nil {

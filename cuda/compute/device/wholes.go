@@ -4,8 +4,8 @@ package device
 
 import "github.com/psbench/psbench/sdk"
 
-// whole is an iteration or an update. It lasts from the event at its beginning to the event at the end of its last
-// phase. Its end is known once that phase is read.
+// whole is an iteration or an update. A whole lasts from the event at its beginning to the event at the end of its
+// last phase. The end is known once that phase is read.
 type whole struct {
 	phase    Phase // Iteration or Update; 0 if there is none
 	key      sdk.Key
@@ -14,7 +14,7 @@ type whole struct {
 }
 
 // BeginUpdate declares that the following work on the compute stream, up to the end of a step, updates a server's
-// parameters. It is not needed if the update begins with a mean or is only a step.
+// parameters. BeginUpdate is not needed if the update begins with a mean or is only a step.
 func (d *Device) BeginUpdate() { d.clock.update() }
 
 func (c *clock) update() {

@@ -36,7 +36,7 @@ type dlrm struct {
 	rowsGoTo []float32 // memory for their gradient, with the same layout
 	stride   int
 
-	// Memory for the samples of a batch. It grows to the largest batch.
+	// Memory for the samples of a batch. The memory grows to the largest batch.
 	numbers, numbersGradient   []float32 // input of the bottom layers, if the features also contain rows
 	inputGradient              []float32
 	looked, lookedGradient     []float32 // rows of the model's own tables, [samples, tables, dim]
@@ -126,7 +126,7 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 }
 
 // lookUp sets the place of the batch's rows: either it looks them up in the model's tables, or they are part of the
-// features. It returns the input of the bottom layers.
+// features. lookUp returns the input of the bottom layers.
 func (m *dlrm) lookUp(b *sdk.Batch) (numbers []float32, err error) {
 	s, q := &m.settings, m.lane.Queue
 	if m.tables == nil {
@@ -171,7 +171,7 @@ func (m *dlrm) resize(n int) error {
 	return err
 }
 
-// Evaluate implements sdk.EvaluatingModel. It does a Forward that is measured as an evaluation.
+// Evaluate implements sdk.EvaluatingModel. Evaluate does a Forward that is measured as an evaluation.
 func (m *dlrm) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	m.dev.Evaluate()
 	return m.Forward(b)
@@ -185,7 +185,7 @@ func (m *dlrm) Backward(outputGradient tensor.Tensor, emit func(parameter int)) 
 	return m.backward(outputGradient, nil, emit)
 }
 
-// BackwardInput implements sdk.FeatureModel. It waits for the gradient of the features.
+// BackwardInput implements sdk.FeatureModel. BackwardInput waits for the gradient of the features.
 func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch != nil {
 		if err := checkInputGradient(inputGradient, m.batch.Size(), m.width); err != nil {

@@ -97,7 +97,7 @@ func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, m.end(device.Forward)
 }
 
-// Evaluate implements sdk.EvaluatingModel. It does a Forward that is measured as an evaluation.
+// Evaluate implements sdk.EvaluatingModel. Evaluate does a Forward that is measured as an evaluation.
 func (m *dummy) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	m.dev.Evaluate()
 	return m.Forward(b)

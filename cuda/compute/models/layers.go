@@ -49,9 +49,9 @@ func (s *layers) forward(x []float32) ([]float32, error) {
 	return s.activation(s.count()), nil
 }
 
-// backward overwrites the gradients of the parameters. Its input dy is the gradient of the last output. It calls
-// emit with the parameters' numbers, which begin at first. After the last emit, it overwrites dx [rows, sizes[0]]
-// with the input's gradient; dx may be nil.
+// backward overwrites the gradients of the parameters. The input dy is the gradient of the last output. backward
+// calls emit with the parameters' numbers, which begin at first. After the last emit, backward overwrites dx [rows,
+// sizes[0]] with the input's gradient; dx may be nil.
 func (s *layers) backward(dy, dx []float32, first int, emit func(parameter int)) {
 	q, above, below := s.lane.Queue, s.deltas[0], s.deltas[1]
 	delta := dy

@@ -87,7 +87,7 @@ func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, m.end(device.Forward)
 }
 
-// Evaluate implements sdk.EvaluatingModel. It does a Forward that is measured as an evaluation.
+// Evaluate implements sdk.EvaluatingModel. Evaluate does a Forward that is measured as an evaluation.
 func (m *mlp) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	m.dev.Evaluate()
 	return m.Forward(b)
@@ -98,7 +98,7 @@ func (m *mlp) Backward(outputGradient tensor.Tensor, emit func(parameter int)) e
 	return m.backward(outputGradient, nil, emit)
 }
 
-// BackwardInput implements sdk.FeatureModel. It waits for the gradient of the features.
+// BackwardInput implements sdk.FeatureModel. BackwardInput waits for the gradient of the features.
 func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
 	emit func(parameter int)) (err error) {
 	if err := checkInputGradient(inputGradient, m.rows, m.settings.Sizes[0]); err != nil {

@@ -81,8 +81,9 @@ func (b *base) initialize(draw func(parameter int, values []float32)) {
 	}
 }
 
-// PassFacts implements sdk.PassDescriber. It returns no facts. The host calls it at the end of a pass, so it
-// records the last measurements. It ignores errors of the device, because the pass has already reported them.
+// PassFacts implements sdk.PassDescriber. PassFacts returns no facts. The host calls it at the end of a pass, so it
+// records the last measurements. PassFacts ignores errors of the device, because the pass has already reported
+// them.
 func (b *base) PassFacts() map[string]string {
 	_ = b.dev.EndPass()
 	return nil

@@ -101,7 +101,7 @@ func (r *replica) emit(k int) {
 	r.tickets[k] = r.engine.CopyOut(tensor.Float32Bytes(r.seen[k]), tensor.Float32Bytes(g.Values))
 }
 
-// step runs one iteration. It writes the features' gradient to input, unless input is nil.
+// step runs one iteration. step writes the features' gradient to input, unless input is nil.
 func (r *replica) step(t *testing.T, b *sdk.Batch, input []float32) (loss float64) {
 	t.Helper()
 	output, err := r.model.Forward(b)

@@ -19,20 +19,20 @@ import (
 // mostTrainers is the largest number of gradients in a mean.
 const mostTrainers = 64
 
-// average answers with the mean of all trainers' gradients. It computes the mean on the device, in the order of the
-// ranks. Each push is copied in to its own place. As the server average, it copies on arrival, so that the copies
-// overlap with the wait for stragglers; as average_batch, it copies after the last push has arrived. A bucket of n
-// elements from T trainers moves 4nT bytes each way between host and device, and 4n(T+1) bytes on the device. It
-// does so in pieces, so that copies in, means and copies out overlap.
+// average answers with the mean of all trainers' gradients. average computes the mean on the device, in the order
+// of the ranks. Each push is copied in to its own place. As the server average, it copies on arrival, so that the
+// copies overlap with the wait for stragglers; as average_batch, it copies after the last push has arrived. A
+// bucket of n elements from T trainers moves 4nT bytes each way between host and device, and 4n(T+1) bytes on the
+// device. average does so in pieces, so that copies in, means and copies out overlap.
 //
 // A bucket that its trainer shares (device.Borrowed) is not copied: the mean is computed in place. The server
 // answers the trainer as soon as the lane has the work. On the device, this work waits for the trainer's earlier
 // work, and the trainer's later work waits for it. This moves 4n(T+1) bytes on the device, and 8n more for each
 // trainer after the first.
 //
-// Copies in use a separate stream. The lane computes means and copies out. It waits for the copies of a piece by an
-// event. The lock is held while work is launched but never during a wait, so all copies use pinned memory. A push
-// in shared memory is pinned there. A push in Go memory is staged: the processor copies it once more each way,
+// Copies in use a separate stream. The lane computes means and copies out. The lane waits for the copies of a
+// piece by an event. The lock is held while work is launched but never during a wait, so all copies use pinned memory. A
+// push in shared memory is pinned there. A push in Go memory is staged: the processor copies it once more each way,
 // under the lock of its bucket alone.
 type average struct {
 	dev      *device.Device
@@ -89,7 +89,7 @@ func newAverage(timing sdk.Timing) func(struct{}, sdk.ServerEnv) (sdk.Server, er
 	}
 }
 
-// Receive implements sdk.Server. It holds the bucket's lock until it has answered all trainers. Otherwise, an
+// Receive implements sdk.Server. Receive holds the bucket's lock until it has answered all trainers. Otherwise, an
 // answered trainer could push again while others still get their answers.
 func (s *average) Receive(p sdk.Push) error {
 	b := &s.buckets[p.Bucket]
@@ -152,7 +152,7 @@ func (s *average) begin(b *bucket, p sdk.Push) error {
 	return s.copyIn(b, p.Trainer, 0, len(p.Gradient.Values))
 }
 
-// reduce replaces the gradients of all pushes by their mean. It waits for copies to the host.
+// reduce replaces the gradients of all pushes by their mean. reduce waits for copies to the host.
 func (s *average) reduce(b *bucket) error {
 	start := comm.Now()
 	if err := s.give(b); err != nil {
@@ -193,9 +193,9 @@ func (s *average) read() error {
 	return s.times.read(s.dev)
 }
 
-// PassFacts implements sdk.PassDescriber. It returns no facts. The host calls it at the end of a pass, so it
-// records the last measurements. The last means have ended by then, because trainers have read their parameters. It
-// ignores errors of the device, because the pass has already reported them.
+// PassFacts implements sdk.PassDescriber. PassFacts returns no facts. The host calls it at the end of a pass, so it
+// records the last measurements. The last means have ended by then, because trainers have read their parameters.
+// PassFacts ignores errors of the device, because the pass has already reported them.
 func (s *average) PassFacts() map[string]string {
 	_ = s.read()
 	s.mu.Lock()
@@ -218,7 +218,7 @@ func (s *average) Reset() {
 	}
 }
 
-// Close implements io.Closer. It gives up the memory of the pushes, which their owner frees next.
+// Close implements io.Closer. Close gives up the memory of the pushes, which their owner frees next.
 func (s *average) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

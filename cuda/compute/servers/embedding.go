@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// embedding implements the server embedding of plugins/servers. It looks up bags of rows in a table, and an
+// embedding implements the server embedding of plugins/servers. embedding looks up bags of rows in a table, and an
 // optimizer steps the rows by the gradients of the bags. A call of n indices copies its bags' columns between host
 // and device and moves 4 n width bytes on the device.
 type embedding struct {
@@ -118,7 +118,7 @@ func (e *embedding) Update(call *comm.TableCall) error {
 	return e.optimizer.Step()
 }
 
-// sum adds up, for each row, the gradients of the bags that contain it. It returns the rows.
+// sum adds up, for each row, the gradients of the bags that contain it. sum returns the rows.
 func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
 	q := e.dev.Compute().Queue
 	room, err := e.columns.Room(call.Bags() * width)
@@ -171,9 +171,9 @@ func (e *embedding) reset() (err error) {
 	return e.optimizer.Reset()
 }
 
-// PassFacts implements sdk.PassDescriber. It returns no facts. The host calls it at the end of a pass, so it waits
-// for the last update and records the last measurements. It ignores errors of the device, because the pass has
-// already reported them.
+// PassFacts implements sdk.PassDescriber. PassFacts returns no facts. The host calls it at the end of a pass, so it
+// waits for the last update and records the last measurements. PassFacts ignores errors of the device, because the
+// pass has already reported them.
 func (e *embedding) PassFacts() map[string]string {
 	if e.dev.Compute().Stream.Synchronize() == nil {
 		_ = e.dev.EndPass()

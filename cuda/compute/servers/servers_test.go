@@ -255,7 +255,7 @@ func measured(t *testing.T, r *sdk.Recorder, want map[string]int64) {
 	}
 }
 
-// call returns a call with bags of rows. It has room for other tables' columns between those of this table.
+// call returns a call with bags of rows. The call has room for other tables' columns between those of this table.
 func call(indices, offsets []int64) *comm.TableCall {
 	c := &comm.TableCall{Indices: indices, Offsets: offsets, Stride: 10, Width: 6}
 	c.Values = make([]float32, c.Bags()*c.Stride)

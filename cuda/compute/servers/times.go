@@ -10,8 +10,8 @@ import (
 )
 
 // times are the device measurements of the server average, by batch and bucket, and by piece for a large bucket.
-// They cover copies in of pushes, means, and copies out of answers. For buckets that all trainers share, they cover
-// the whole mean, because the host does not wait for it.
+// The measurements cover copies in of pushes, means, and copies out of answers. For buckets that all trainers
+// share, the measurements cover the whole mean, because the host does not wait for it.
 type times struct {
 	in, lane, shared      *device.Timer
 	copyIn, mean, copyOut *sdk.Series

@@ -39,8 +39,8 @@ func (c *constant) Initialize(seed uint64) {
 	}
 }
 
-// Server batch_update computes means on the device. Its parameters match the host's bit for bit, for any trainers
-// in a round and any order of arrival.
+// Server batch_update computes means on the device. The server's parameters match the host's bit for bit, for any
+// trainers in a round and any order of arrival.
 func TestUpdates(t *testing.T) {
 	d := computetest.Open(t)
 	const trainers = 3

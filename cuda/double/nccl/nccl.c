@@ -1,4 +1,4 @@
-// The double of NCCL: a libnccl.so.2 for tests. It uses only the public API of the driver's double.
+// The double of NCCL: a libnccl.so.2 for tests. This library uses only the public API of the driver's double.
 //
 // A collective is three pieces of work on a stream: a copy to pinned memory, a host function that meets the other
 // ranks, and a copy back. So it runs when the stream's work runs, and the stream waits for peers like a kernel of
@@ -106,7 +106,7 @@ static int refused(Comm *c, int code) {
 
 static bool gone(Comm *c) { return __atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE); }
 
-// meet waits until the count of every rank has reached n. It returns false if the communicator is aborted first.
+// meet waits until the count of every rank has reached n. meet returns false if the communicator is aborted first.
 static bool meet(Comm *c, uint32_t *counts, uint32_t n) {
     for (int r = 0; r < c->ranks; r++)
         while ((int32_t)(__atomic_load_n(&counts[r], __ATOMIC_ACQUIRE) - n) < 0) {
@@ -207,8 +207,8 @@ static void exchange(void *with) {
     __atomic_store_n(&c->met, w->number, __ATOMIC_RELEASE);
 }
 
-// stage finds memory for an all-reduce. It reuses the memory of an earlier one whose copy back has ended. This is
-// certain once a later all-reduce has met.
+// stage finds memory for an all-reduce. stage reuses the memory of an earlier one whose copy back has ended. This
+// is certain once a later all-reduce has met.
 static Reduction *stage(Comm *c, size_t count) {
     for (Reduction *w = c->works; w; w = w->next)
         if (w->room >= count && w->number < __atomic_load_n(&c->met, __ATOMIC_ACQUIRE)) return w;

@@ -1,8 +1,8 @@
 // Reads PTX functions with their parameters, declarations and statements. The result becomes part of the program of
 // the entry that uses them.
 //
-// Each function that an entry calls is read into the entry's program once. It has its own registers, local memory
-// and parameters at fixed places, so recursive functions are refused.
+// Each function that an entry calls is read into the entry's program once. The function has its own registers,
+// local memory and parameters at fixed places, so recursive functions are refused.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +120,8 @@ static uint32_t place(uint32_t *used, uint32_t bytes, uint32_t align) {
     return at;
 }
 
-// builder_name also looks up the unit's names. It gives the unit's shared variables their place in this program.
+// builder_name also looks up the unit's names. builder_name gives the unit's shared variables their place in this
+// program.
 Name *builder_name(Builder *b, const char *text, size_t length) {
     Name *name = names_get(&b->names, text, length);
     if (name) return name;

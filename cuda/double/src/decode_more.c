@@ -164,7 +164,7 @@ static void convert(Statement *s) {
     i->a = i->b = i->c = a;
 }
 
-// pack translates mov.b64 %rd1, {%r1, %r2} and its inverse. It returns false for a plain mov.
+// pack translates mov.b64 %rd1, {%r1, %r2} and its inverse. pack returns false for a plain mov.
 static bool pack(Statement *s) {
     if (s->count != 2) return false;
     if (!strcmp(s->operands[1], "%clock") || !strcmp(s->operands[1], "%clock64") || !strcmp(s->operands[1], "%globaltimer")) {

@@ -17,8 +17,8 @@ void device_lost(void) {
 }
 int devices_lost(void) { return lost; }
 
-// device_clock_ns starts at an arbitrary value and runs fast, by 50 millionths unless configured otherwise. It
-// differs from the host's clock.
+// device_clock_ns starts at an arbitrary value and runs fast, by 50 millionths unless configured otherwise.
+// device_clock_ns differs from the host's clock.
 uint64_t device_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -1,8 +1,8 @@
 // The double of the CUDA driver: the types and functions that its files share.
 //
-// It is a libcuda.so.1 for tests. It runs PTX on the CPU and checks more than a device: every memory access, and
-// every order that nothing enforces. One lock guards all state. Each call of the driver API takes it; functions
-// without ENTER are called with the lock held. docs/double.md lists what the double cannot show.
+// The double is a libcuda.so.1 for tests. It runs PTX on the CPU and checks more than a device: every memory
+// access, and every order that nothing enforces. One lock guards all state. Each call of the driver API takes it;
+// functions without ENTER are called with the lock held. docs/double.md lists what the double cannot show.
 //
 // Environment (each is read once, at the first call):
 //   PSBENCH_DOUBLE_SEED=N          seed of every random choice (1)
@@ -348,5 +348,5 @@ struct Module {
 };
 void module_free(Module *);
 
-// launch_run runs a kernel on the CPU. It reports a fault and returns its code (launch.c).
+// launch_run runs a kernel on the CPU. launch_run reports a fault and returns its code (launch.c).
 CUresult launch_run(Context *, const Work *);

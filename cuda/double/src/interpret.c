@@ -198,7 +198,7 @@ static void leave_lanes(Warp *w, uint32_t lanes, int frame) {
     for (int n = w->top; n >= 0 && w->stack[n].frame >= frame; n--) w->stack[n].mask &= ~lanes;
 }
 
-// branch sends lanes of the top entry to the target. It returns false if the stack is full.
+// branch sends lanes of the top entry to the target. branch returns false if the stack is full.
 static bool branch(Launch *launch, Warp *w, const Instruction *i, int pc, uint32_t mask, uint32_t taken) {
     Entry *top = &w->stack[w->top];
     if (taken == mask || !taken) {

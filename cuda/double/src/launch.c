@@ -65,7 +65,7 @@ static void warp_begin(Launch *l, Warp *w) {
     if (l->program->local_bytes) fill(w->local, (size_t)l->program->local_bytes * LANES);
 }
 
-// phase runs all warps to their next barrier or end. It returns false on a fault.
+// phase runs all warps to their next barrier or end. phase returns false on a fault.
 static bool phase(Launch *l, Warp **warps, int count) {
     for (int n = count - 1; n > 0; n--) {
         int other = (int)(launch_random(l) % (n + 1));

@@ -1,4 +1,4 @@
-// Device memory. Its addresses are inaccessible; its bytes are elsewhere, in a file that processes can share.
+// Device memory. The addresses are inaccessible; the bytes are elsewhere, in a file that processes can share.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -206,7 +206,7 @@ static void skip_braces(Parser *p, Cursor *c) {
     }
 }
 
-// function records the position of a function. It ignores declarations.
+// function records the position of a function. function ignores declarations.
 static void function(Parser *p, Cursor *c, bool entry) {
     FunctionText f = {.entry = entry, .head = *c};
     if (!entry && cursor_take(c, '(')) {

@@ -82,7 +82,7 @@ static void run_head(Stream *s) {
     if (s->destroyed && !s->head) stream_free(s);
 }
 
-// step runs one piece of work that the given one needs. It returns false if it must wait for other work.
+// step runs one piece of work that the given one needs. step returns false if it must wait for other work.
 static bool step(Op *op) {
     for (;;) {
         Op *head = op->stream->head, *before = blocker(head);

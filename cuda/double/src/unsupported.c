@@ -1,5 +1,5 @@
-// Calls that the double does not implement. They exist so that any program linked against the driver starts. Each
-// reports that it is unsupported.
+// Calls that the double does not implement. These calls exist so that any program linked against the driver starts.
+// Each reports that it is unsupported.
 #include "double.h"
 
 #define LACKS(name)                   \

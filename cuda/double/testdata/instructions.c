@@ -1,5 +1,5 @@
-// Tests each instruction that computes lane by lane against C. It runs each on all lanes of a warp, and on only
-// some lanes; the other lanes must keep their values. The PTX is written here.
+// Tests each instruction that computes lane by lane against C. The program runs each on all lanes of a warp, and on
+// only some lanes; the other lanes must keep their values. The PTX is written here.
 #include <fenv.h>
 
 #include "check.h"

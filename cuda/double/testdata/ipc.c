@@ -1,5 +1,5 @@
-// Two processes and one device: ipc.c PTX CASE. The first process starts itself again as the second one. They
-// communicate over a pipe in each direction.
+// Two processes and one device: ipc.c PTX CASE. The first process starts itself again as the second one. The two
+// processes communicate over a pipe in each direction.
 #include <signal.h>
 #include <sys/wait.h>
 

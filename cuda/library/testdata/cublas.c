@@ -1,5 +1,5 @@
-// A cuBLAS for tests. It multiplies on the host, column-major like the real cuBLAS. It returns an
-// error status for negative sizes and for a handle without a stream.
+// A cuBLAS for tests. This cuBLAS multiplies on the host, column-major like the real cuBLAS. Sgemm returns an error
+// status for negative sizes and for a handle without a stream.
 //
 // CREATE and DESTROY are values of cublasStatus_t with which creating or destroying a handle fails, as in a cuBLAS
 // that needs a newer driver.

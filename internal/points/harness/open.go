@@ -201,7 +201,7 @@ func (p *peers) links(declared []sdk.Link, position int) process.HookLinks {
 	return links
 }
 
-// newStore allocates the buckets. They are guarded if the point requires it.
+// newStore allocates the buckets. The buckets are guarded if the point requires it.
 func (w *world) newStore(p *process.Process) (store *comm.Store, err error) {
 	if !w.point.Guarded {
 		if store, err = p.NewStore(w.plan); err == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ledger records a trainer's calls to its model, criterion and hook, and the first call out of order. It does not
-// assume that a trainer is data-parallel: a trainer may reduce only every other iteration. In a run, each part has
-// its own process and its own ledger. Such a ledger returns its findings as errors of the part's calls.
+// ledger records a trainer's calls to its model, criterion and hook, and the first call out of order. ledger does
+// not assume that a trainer is data-parallel: a trainer may reduce only every other iteration. In a run, each part
+// has its own process and its own ledger. Such a ledger returns its findings as errors of the part's calls.
 type ledger struct {
 	alone         bool           // the ledger sees the calls of only one part
 	forward, loss bool           // forward or loss was computed for the batch and its Backward is missing

@@ -47,7 +47,7 @@ func (c *panics) take() error {
 	return err
 }
 
-// around wraps a server so that catch calls its methods. It returns other parts unchanged.
+// around wraps a server so that catch calls its methods. around returns other parts unchanged.
 func (c *panics) around(part sdk.Part) sdk.Part {
 	if part.Kind != sdk.KindServer || part.InTrainer() {
 		return part

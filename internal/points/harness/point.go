@@ -1,5 +1,5 @@
-// Package harness carries out points of contracts. It does so on ranks of a world within this process, with
-// psbench's own host and a real fabric, or on a rank of a real run.
+// Package harness carries out points of contracts. The package does so on ranks of a world within this process,
+// with psbench's own host and a real fabric, or on a rank of a real run.
 package harness
 
 // Point is one requirement on a part.
@@ -24,7 +24,7 @@ type Point struct {
 
 	// OnRank is the work of each rank in each pass, on the parts that the rank got; nil: none.
 	OnRank func(r *Rank) error
-	// Alone replaces OnRank in a test. It builds the part itself and can check more.
+	// Alone replaces OnRank in a test. Alone builds the part itself and can check more.
 	Alone func(s *Subject) error
 	// Guarded places tensors between inaccessible pages in a test.
 	Guarded bool
@@ -33,7 +33,7 @@ type Point struct {
 // InRun reports whether a trainer of a real run can carry out the point.
 func (p Point) InRun() bool { return p.OnRank != nil && p.Unseen == "" }
 
-// NotSeen is the error of a point that cannot be checked on this part. It gives the reason.
+// NotSeen is the error of a point that cannot be checked on this part. NotSeen gives the reason.
 type NotSeen string
 
 func (e NotSeen) Error() string { return string(e) }

@@ -46,7 +46,8 @@ func (w *world) planTrainer(r *Rank, p *process.Process) error {
 	return layout.CheckPlan(specs, r.plan)
 }
 
-// equipTrainer gives a trainer everything that it needs. Its model, criterion and hook record their calls.
+// equipTrainer gives a trainer everything that it needs. The trainer's model, criterion and hook record their
+// calls.
 func (w *world) equipTrainer(r *Rank, p *process.Process, to peers) error {
 	store, err := r.bind(p, r.plan)
 	if err != nil {

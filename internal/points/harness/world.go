@@ -100,7 +100,7 @@ func (w *world) compare() error {
 	return nil
 }
 
-// together runs step on all ranks at once. It returns the error of one that failed.
+// together runs step on all ranks at once. together returns the error of one that failed.
 func (w *world) together(step func(rank int) error) error {
 	errs := make(chan error, len(w.ranks))
 	for i := range w.ranks {

@@ -1,5 +1,5 @@
-// Package inrun is shared by `psbench plugin check` and psbench's own parts for checks. It defines the keys of
-// these parts and the settings that select a run's point and part.
+// Package inrun is shared by `psbench plugin check` and psbench's own parts for checks. The package defines the
+// keys of these parts and the settings that select a run's point and part.
 package inrun
 
 import (

@@ -7,7 +7,7 @@ import (
 )
 
 // Sizes is a model whose parameters have the sizes for testing hooks and servers: 1 element, an odd number, more
-// than a chunk of any link, and the rows of a table. It learns nothing.
+// than a chunk of any link, and the rows of a table. Sizes learns nothing.
 type Sizes struct {
 	DenseOnly bool // no table
 	Large     bool // adds sizes of several chunks, and a table with more rows than a frame of one chunk holds

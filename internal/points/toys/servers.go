@@ -24,7 +24,7 @@ func (n mean) Finish(sum []float32) { vec.Scale(1/float32(n), sum) }
 // step is the learning rate of servers that hold parameters or tables.
 const step = 1.0 / 16
 
-// parameters owns the model of a run. It steps the model once all trainers have pushed.
+// parameters owns the model of a run. The server steps the model once all trainers have pushed.
 type parameters struct {
 	mu      sync.Mutex
 	env     sdk.ServerEnv

@@ -1,6 +1,6 @@
-// Package blas multiplies float32 matrices with the fastest library on the machine. It loads OpenBLAS, MKL or BLIS
-// at run time without cgo. Otherwise it uses package native, which is compiled in and always works. Gonum is
-// available for comparison.
+// Package blas multiplies float32 matrices with the fastest library on the machine. The package loads OpenBLAS, MKL
+// or BLIS at run time without cgo. Otherwise it uses package native, which is compiled in and always works. Gonum
+// is available for comparison.
 package blas
 
 import (
@@ -11,13 +11,12 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// BLAS is one engine with a fixed number of threads. It serves one goroutine
-// at a time.
+// BLAS is one engine with a fixed number of threads. BLAS serves one goroutine at a time.
 type BLAS interface {
 	// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes a if transA is set, and b if transB is
-	// set. The matrices op(a) [m, k], op(b) [k, n] and c [m, n] are row-major. lda, ldb and ldc are the
-	// distances between stored rows, in elements. With beta 0, Gemm does not read c. It panics if a slice is too short
-	// for its matrix.
+	// set. The matrices op(a) [m, k], op(b) [k, n] and c [m, n] are row-major. lda, ldb and ldc are the distances
+	// between stored rows, in elements. With beta 0, Gemm does not read c. Gemm panics if a slice is too short for its
+	// matrix.
 	Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
 		c []float32, ldc int)
 	// Info describes the engine.
@@ -27,7 +26,7 @@ type BLAS interface {
 // Info identifies an engine. The texts come from the library.
 type Info struct {
 	Engine string // openblas, mkl, blis, native or gonum
-	// Core is the kernel family, e.g. SkylakeX. For native it is a level of package simd, and for gonum "go". It is
+	// Core is the kernel family, e.g. SkylakeX. For native it is a level of package simd, and for gonum "go". Core is
 	// "unknown" if a library does not report it.
 	Core    string
 	Threads int    // most threads of one multiplication
@@ -75,7 +74,7 @@ func Open(want string, threads int) (BLAS, error) {
 }
 
 // prepare handles cases in which the engines differ: it checks that every slice holds its matrix, and computes c if
-// there is nothing to multiply. It reports whether a multiplication remains to be done.
+// there is nothing to multiply. prepare reports whether a multiplication remains to be done.
 func prepare(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
 	c []float32, ldc int) bool {
 	if transA {

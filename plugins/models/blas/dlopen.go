@@ -15,8 +15,8 @@ import (
 // sharedLibrary describes where to find an engine and how to query it.
 type sharedLibrary struct {
 	sonames []string
-	// configure sets the thread count of a loaded library. It returns the kernel family and the thread count that the
-	// library then uses.
+	// configure sets the thread count of a loaded library. configure returns the kernel family and the thread count
+	// that the library then uses.
 	configure func(handle uintptr, threads int) (core string, got int, err error)
 }
 
@@ -154,7 +154,7 @@ type loaded struct {
 	list  [13]uintptr // the addresses of args' fields and of the matrices
 }
 
-// arguments holds the values that the list points to. Its 64-bit integers also read correctly as 32-bit integers on
+// arguments holds the values that the list points to. The 64-bit integers also read correctly as 32-bit integers on
 // a little-endian machine, so libraries with either integer width work.
 type arguments struct {
 	transA, transB         byte

@@ -20,8 +20,8 @@ type EmbeddingBag struct {
 	distinct []int32 // for SparseGradient: the rows that have a slot
 }
 
-// Forward writes y [samples, Width]. It returns an error if the batch's offsets do not match its indices, or if an
-// index is outside the table.
+// Forward writes y [samples, Width]. Forward returns an error if the batch's offsets do not match its indices, or
+// if an index is outside the table.
 func (e *EmbeddingBag) Forward(y []float32, b *sdk.Batch) error {
 	if err := CheckBags(b, e.Rows); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (e *EmbeddingBag) Forward(y []float32, b *sdk.Batch) error {
 	return nil
 }
 
-// DenseGradient overwrites gradient [Rows, Width]. Its inputs are dy [samples, Width] and the batch of the last
+// DenseGradient overwrites gradient [Rows, Width]. The inputs are dy [samples, Width] and the batch of the last
 // Forward.
 func (e *EmbeddingBag) DenseGradient(gradient, dy []float32, b *sdk.Batch) {
 	clear(gradient)
@@ -49,8 +49,9 @@ func (e *EmbeddingBag) DenseGradient(gradient, dy []float32, b *sdk.Batch) {
 	}
 }
 
-// SparseGradient overwrites g with the rows that the batch looked up, strictly ascending. Its inputs are dy
-// [samples, Width] and the batch of the last Forward. It returns an error if g is too small for the distinct rows.
+// SparseGradient overwrites g with the rows that the batch looked up, strictly ascending. The inputs are dy
+// [samples, Width] and the batch of the last Forward. SparseGradient returns an error if g is too small for the
+// distinct rows.
 func (e *EmbeddingBag) SparseGradient(g *tensor.Gradient, dy []float32, b *sdk.Batch) error {
 	rows := e.assignSlots(b.Indices)
 	defer e.releaseSlots()

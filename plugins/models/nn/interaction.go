@@ -41,7 +41,7 @@ func (x *Interaction) Forward(y, dense, rows []float32, stride int) {
 	}
 }
 
-// Gradient overwrites the gradients of dense and rows, which have the layout of dense and rows. Its inputs are dy
+// Gradient overwrites the gradients of dense and rows, which have the layout of dense and rows. The inputs are dy
 // [samples, Width()] and the inputs of the last Forward.
 func (x *Interaction) Gradient(denseGradient, rowsGradient, dy, dense, rows []float32, stride int) {
 	n := x.prepare()
@@ -63,7 +63,7 @@ func (x *Interaction) Gradient(denseGradient, rowsGradient, dy, dense, rows []fl
 	}
 }
 
-// prepare returns the number of vectors. Its first call allocates the memory.
+// prepare returns the number of vectors. The first call allocates the memory.
 func (x *Interaction) prepare() int {
 	n := x.Tables + 1
 	if x.vectors == nil {

@@ -36,8 +36,8 @@ func NewTables(rows []int, width int) *Tables {
 // Rows returns the number of rows of all tables.
 func (t *Tables) Rows() int { return t.total }
 
-// Forward copies the rows that a batch's indices select to y [samples, tables, Width]. It returns an error unless a
-// sample has one index for each table, and if an index is outside its table.
+// Forward copies the rows that a batch's indices select to y [samples, tables, Width]. Forward returns an error
+// unless a sample has one index for each table, and if an index is outside its table.
 func (t *Tables) Forward(y []float32, b *sdk.Batch) error {
 	if _, err := t.Resolve(b); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (t *Tables) Resolve(b *sdk.Batch) (rows []int64, err error) {
 	return t.rows, nil
 }
 
-// DenseGradient overwrites gradient [Rows(), Width]. Its inputs are dy [samples, tables, Width] and the batch of
+// DenseGradient overwrites gradient [Rows(), Width]. The inputs are dy [samples, tables, Width] and the batch of
 // the last Forward.
 func (t *Tables) DenseGradient(gradient, dy []float32) {
 	clear(gradient)
@@ -82,10 +82,11 @@ func (t *Tables) DenseGradient(gradient, dy []float32) {
 	}
 }
 
-// SparseGradient overwrites g with the rows that the batch selected, strictly ascending. Its inputs are dy
-// [samples, tables, Width] and the batch of the last Forward. It adds up the gradients of a row in the order of the
-// batch. It returns an error if g is too small for the distinct rows. The cost is one addition per element of dy
-// and a radix sort of the indices. The sort makes one pass for every 11 bits of the largest row number.
+// SparseGradient overwrites g with the rows that the batch selected, strictly ascending. The inputs are dy
+// [samples, tables, Width] and the batch of the last Forward. SparseGradient adds up the gradients of a row in the
+// order of the batch. SparseGradient returns an error if g is too small for the distinct rows. The cost is one
+// addition per element of dy and a radix sort of the indices. The sort makes one pass for every 11 bits of the
+// largest row number.
 func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 	keys := SortRows(&t.keys, t.rows)
 	distinct, last := 0, int64(-1)
@@ -115,7 +116,7 @@ const digitBits = 11
 
 // SortRows sorts rows, which must not be negative, by a stable radix sort. A key has the row in its upper half, and
 // the row's position in rows in its lower half. SortRows makes one pass over the keys for every 11 bits of the
-// largest row. It works in the buffers keys and allocates only if they are too small.
+// largest row. SortRows works in the buffers keys and allocates only if they are too small.
 func SortRows(keys *[2][]uint64, rows []int64) []uint64 {
 	from, to := keys[0][:0], keys[1][:0]
 	largest := uint64(0)

@@ -101,7 +101,7 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	return nil
 }
 
-// fetch gets the server's parameters. It pushes gradients of zero, which the server ignores. Gradients that are
+// fetch gets the server's parameters. fetch pushes gradients of zero, which the server ignores. Gradients that are
 // shared on a device keep their contents, because the server does not read them.
 func (t *trainer) fetch() error {
 	t.state.NextBatch()

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// stub implements every part except the trainer. Its model has two parameters, each in its own bucket. Its
-// gradients are 1, and its hook answers with 10*batch + bucket.
+// stub implements every part except the trainer. The stub's model has two parameters, each in its own bucket. The
+// stub's gradients are 1, and its hook answers with 10*batch + bucket.
 type stub struct {
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient

@@ -1,9 +1,9 @@
 // Package ddp is the data-parallel trainer. Every rank holds a replica of the model. A hook reduces the gradients
 // bucket by bucket while backward runs.
 //
-// The package also has the original's four in-trainer maps. They choose how the model is wrapped (ddp_model), which
-// progress the hook sees (hook_state), the steps of an iteration (iteration_step), and how batches are prepared
-// before training (preprocess_data).
+// The package also has the original's four in-trainer maps. These maps choose how the model is wrapped (ddp_model),
+// which progress the hook sees (hook_state), the steps of an iteration (iteration_step), and how batches are
+// prepared before training (preprocess_data).
 package ddp
 
 import (

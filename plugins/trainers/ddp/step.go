@@ -36,8 +36,8 @@ func newIteration(t *trainer) (iteration, error) {
 	}, err
 }
 
-// basicStep does forward, loss, backward with its reductions, and the optimizer step. It need not zero gradients,
-// because a model overwrites them.
+// basicStep does forward, loss, backward with its reductions, and the optimizer step. basicStep need not zero
+// gradients, because a model overwrites them.
 func basicStep(it *iteration, key sdk.Key, b *sdk.Batch) (float64, error) {
 	it.state.NextBatch()
 	start := comm.Now()

@@ -96,8 +96,8 @@ func logLoss(t *rapid.T) sdk.Criterion {
 	return criterion
 }
 
-// inModel trains with the tables in the model. It returns the losses and the initial stack of tables. It also
-// returns the trained parameters, stack first, and the output for the last batch.
+// inModel trains with the tables in the model. inModel returns the losses and the initial stack of tables. inModel
+// also returns the trained parameters, stack first, and the output for the last batch.
 func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float32, values []tensor.Tensor,
 	output []float32) {
 	model := r.model(t, models.TablesInModel, r.servers-1)

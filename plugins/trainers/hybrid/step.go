@@ -64,8 +64,8 @@ func (it *iteration) endsEpoch() bool {
 }
 
 // step does lookup, forward, loss, backward with its reductions, and both optimizers. The updates of the tables
-// start as soon as the features' gradient is ready. They overlap with the last reductions and the trainer's own
-// optimizer.
+// start as soon as the features' gradient is ready. The updates overlap with the last reductions and the trainer's
+// own optimizer.
 func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	it.state.NextBatch()
 	start := comm.Now()

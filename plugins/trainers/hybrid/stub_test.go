@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// stub implements every part except the trainer. Its model takes 2 numbers and has two parameters, each in its own
-// bucket. The gradient of its features is 1, 2, 3, ...
+// stub implements every part except the trainer. The stub's model takes 2 numbers and has two parameters, each in
+// its own bucket. The gradient of its features is 1, 2, 3, ...
 type stub struct {
 	gradients []*tensor.Gradient
 	output    tensor.Tensor

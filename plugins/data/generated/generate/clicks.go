@@ -15,8 +15,8 @@ const (
 	clickBias = -1.0 // about a quarter of the labels become 1
 )
 
-// A number is exp(mean + spread*z) rounded down, where z is normal. It adds weight*z to the label's log-odds. A
-// missing number adds nothing.
+// A number is exp(mean + spread*z) rounded down, where z is normal. The number adds weight*z to the label's
+// log-odds. A missing number adds nothing.
 type number struct{ mean, spread, weight, missing float64 }
 
 var numbers = [13]number{

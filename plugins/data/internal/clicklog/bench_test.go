@@ -18,8 +18,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BenchmarkClickLog reads the built-in sample in batches of 128. It counts bytes of the uncompressed text.
-// PSBENCH_CLICK_LOG names another log to read; its bytes count as stored.
+// BenchmarkClickLog reads the built-in sample in batches of 128. BenchmarkClickLog counts bytes of the uncompressed
+// text. PSBENCH_CLICK_LOG names another log to read; its bytes count as stored.
 func BenchmarkClickLog(b *testing.B) {
 	unpacked, err := datafile.InMemory("clicks", generated.Clicks).Open("auto")
 	if err != nil {
@@ -129,7 +129,7 @@ func pack(tb fataler, text []byte, form string) []byte {
 	return out.Bytes()
 }
 
-// newLog returns a log of these files for tables of 1000 rows. Its numbers become logarithms.
+// newLog returns a log of these files for tables of 1000 rows. The log's numbers become logarithms.
 func newLog(files ...datafile.File) *Log {
 	rows := make([]int, Categories)
 	for k := range rows {

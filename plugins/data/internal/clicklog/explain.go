@@ -11,8 +11,8 @@ import (
 
 const columns = 1 + Numbers + Categories
 
-// explain returns an error that names the fault of a malformed line and its column, counted in bytes from 1. It
-// returns nil for a line that parse accepts.
+// explain returns an error that names the fault of a malformed line and its column, counted in bytes from 1.
+// explain returns nil for a line that parse accepts.
 func (p *parser) explain(line []byte) error {
 	fields := bytes.Split(line, []byte{p.separator})
 	if len(fields) != columns {

@@ -48,8 +48,8 @@ func (r *Reader) skipLines(n int64) error {
 	return nil
 }
 
-// enter makes sure that a file is open and positioned before a line that is no header. It returns io.EOF if no file
-// is left.
+// enter makes sure that a file is open and positioned before a line that is no header. enter returns io.EOF if no
+// file is left.
 func (r *Reader) enter() error {
 	for r.stream == nil {
 		if r.file == len(r.log.Files) {
@@ -74,7 +74,7 @@ func (r *Reader) end() error {
 	return io.EOF
 }
 
-// open opens a file. It closes an empty file again at once.
+// open opens a file. open closes an empty file again at once.
 func (r *Reader) open(f datafile.File) (err error) {
 	r.first, r.bad = r.sample, len(r.malformed)
 	r.lines = lines{block: r.lines.block, blank: r.lines.blank}
@@ -90,7 +90,8 @@ func (r *Reader) open(f datafile.File) (err error) {
 	return nil
 }
 
-// begin finds the column separator from the first line of a file. It unreads that line unless the line is a header.
+// begin finds the column separator from the first line of a file. begin unreads that line unless the line is a
+// header.
 func (r *Reader) begin(line []byte) {
 	r.parser.separator = r.log.Separator
 	if r.parser.separator == 0 {

@@ -14,7 +14,7 @@ const (
 	readBytes = 256 << 10
 )
 
-// lines cuts a stream into lines. It keeps the current block of the stream in memory.
+// lines cuts a stream into lines. lines keeps the current block of the stream in memory.
 type lines struct {
 	in       io.Reader
 	block    []byte
@@ -101,7 +101,7 @@ func (l *lines) skip(n int64, blank bool) (skipped int64, err error) {
 	return skipped, nil
 }
 
-// fill moves the unread part to the start of the block and reads more. It returns false at the end of the stream.
+// fill moves the unread part to the start of the block and reads more. fill returns false at the end of the stream.
 func (l *lines) fill() bool {
 	if l.end != nil {
 		return false

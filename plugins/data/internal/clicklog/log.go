@@ -20,8 +20,8 @@ const (
 	Categories = 26
 )
 
-// Log is a click log in one or several files, read one after the other. It keeps none of the content, so its memory
-// use does not grow with the log.
+// Log is a click log in one or several files, read one after the other. Log keeps none of the content, so its
+// memory use does not grow with the log.
 type Log struct {
 	Files       []datafile.File
 	Separator   byte   // 0: a tab if the first line of a file has one, else a comma
@@ -60,7 +60,7 @@ func (l *Log) open(s split.Split) *Reader {
 	return r
 }
 
-// HeldOut reads the held-out samples. It returns nil if there are none.
+// HeldOut reads the held-out samples. HeldOut returns nil if there are none.
 func (l *Log) HeldOut() (*sdk.Samples, error) {
 	r := l.open(split.Split{})
 	var out sdk.Samples

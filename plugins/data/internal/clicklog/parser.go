@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// parser reads the columns of a line. It only detects malformed lines; explain finds the reason.
+// parser reads the columns of a line. parser only detects malformed lines; explain finds the reason.
 type parser struct {
 	separator byte
 	log       bool // numbers become log(1+max(x, 0))
@@ -38,8 +38,8 @@ var logs = func() (l [1024]float32) {
 
 func logOf(x float64) float32 { return float32(math.Log1p(max(x, 0))) }
 
-// parse writes the numbers and the categories' rows of a line and returns its label. It returns false if the line
-// is malformed; the written values are then invalid.
+// parse writes the numbers and the categories' rows of a line and returns its label. parse returns false if the
+// line is malformed; the written values are then invalid.
 func (p *parser) parse(line []byte, numbers *[Numbers]float32, rows *[Categories]int64) (label int64, ok bool) {
 	at := 2
 	if len(line) >= 2 && line[0]&^1 == '0' && line[1] == p.separator {
@@ -148,8 +148,8 @@ func parseLabel(text string) (label int64, ok bool) {
 	return label, err == nil && label&^1 == 0
 }
 
-// fieldEnd returns the end of the field that begins at byte at of the line. It examines eight bytes at once: it
-// subtracts eight separators and looks for the lowest zero byte. In the usual bit expression for zero bytes, the
+// fieldEnd returns the end of the field that begins at byte at of the line. fieldEnd examines eight bytes at once:
+// it subtracts eight separators and looks for the lowest zero byte. In the usual bit expression for zero bytes, the
 // lowest top bit that is set marks that byte.
 func fieldEnd(line []byte, at int, separator byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080

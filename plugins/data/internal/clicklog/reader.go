@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Reader reads the samples of a log in order. It implements sdk.SampleReader: a sample has its numbers as Features,
-// a bag with one row for each category, and its label as the target. Between calls, the reader is positioned right
-// after the line of a sample, or at the start.
+// Reader reads the samples of a log in order. Reader implements sdk.SampleReader: a sample has its numbers as
+// Features, a bag with one row for each category, and its label as the target. Between calls, the reader is
+// positioned right after the line of a sample, or at the start.
 type Reader struct {
 	log    *Log
 	split  split.Split
@@ -98,7 +98,7 @@ func (r *Reader) readOne(numbers *[Numbers]float32, rows *[Categories]int64) (la
 	}
 }
 
-// passOver counts a malformed line. It returns an error if there are too many.
+// passOver counts a malformed line. passOver returns an error if there are too many.
 func (r *Reader) passOver(line []byte) error {
 	most := r.log.MaxMalformed
 	r.last = fmt.Errorf("data file %s, line %d, %w", r.log.Files[r.file].Shown(), r.lines.line, r.parser.explain(line))

@@ -59,7 +59,8 @@ func (f File) Open(form string) (io.ReadCloser, error) {
 	return &both{content, content, raw}, nil
 }
 
-// OpenText opens a text file as Open does and skips a byte order mark. It refuses content that is not UTF-8 text.
+// OpenText opens a text file as Open does and skips a byte order mark. OpenText refuses content that is not UTF-8
+// text.
 func (f File) OpenText(form string) (io.ReadCloser, error) {
 	content, err := f.Open(form)
 	if err != nil {
@@ -179,7 +180,7 @@ func Kind(name string) string {
 	return filepath.Ext(name)
 }
 
-// List returns the file at path, or the files of a folder in the order of their names. It leaves out subfolders,
+// List returns the file at path, or the files of a folder in the order of their names. List leaves out subfolders,
 // and files whose names begin with . or _: Hadoop and Spark use such files as markers.
 func List(path string, timeout time.Duration) ([]File, error) {
 	info, err := os.Stat(path)

@@ -39,7 +39,7 @@ func (f File) Anew() error {
 	return fmt.Errorf("data file %s %s a pipe, which can be read only once", f.Shown(), what)
 }
 
-// openPipe opens a named pipe once it has a writer. It fails if no writer comes in time.
+// openPipe opens a named pipe once it has a writer. openPipe fails if no writer comes in time.
 func openPipe(path, shown string, patience time.Duration) (io.ReadCloser, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // #nosec G304 -- the user names it
 	if err != nil {

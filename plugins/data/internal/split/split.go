@@ -12,7 +12,7 @@ type Split struct {
 	most  int64
 }
 
-// New returns a split that holds out a share of the samples, and at most the given number. It holds out every k-th
+// New returns a split that holds out a share of the samples, and at most the given number. New holds out every k-th
 // sample, where k is 1/share rounded. For example, a share of 0.1 holds out samples 9, 19, 29 and so on.
 func New(share float64, most int) (Split, error) {
 	switch {
@@ -47,8 +47,8 @@ func (s Split) Trained(n int64) int64 {
 	return n + min(n/(s.every-1), s.most)
 }
 
-// Held returns the number of the n-th held-out sample, counted from 0. It returns false if the limit excludes that
-// sample.
+// Held returns the number of the n-th held-out sample, counted from 0. Held returns false if the limit excludes
+// that sample.
 func (s Split) Held(n int64) (sample int64, ok bool) {
 	return (n+1)*s.every - 1, s.every > 0 && n < s.most
 }

@@ -1,4 +1,4 @@
-// Package native multiplies float32 matrices without C code. Its kernels are in Go's assembly for AVX-512 and AVX2,
+// Package native multiplies float32 matrices without C code. The kernels are in Go's assembly for AVX-512 and AVX2,
 // and in Go elsewhere.
 //
 // The algorithm is from Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008). The
@@ -18,9 +18,9 @@ import (
 // about 10 µs.
 const shareOfWorker = 1 << 19
 
-// Engine multiplies with up to a fixed number of threads. It serves one goroutine at a time. Each call starts the
-// goroutines that it needs and waits for them, so none run between calls. Once the buffers are large enough, a call
-// allocates nothing.
+// Engine multiplies with up to a fixed number of threads. Engine serves one goroutine at a time. Each call starts
+// the goroutines that it needs and waits for them, so none run between calls. Once the buffers are large enough, a
+// call allocates nothing.
 type Engine struct {
 	level   simd.Level
 	share   float64 // multiplications that justify another goroutine
@@ -31,8 +31,8 @@ type Engine struct {
 	running sync.WaitGroup
 }
 
-// New returns an engine with at most threads goroutines, at least 1. Its kernels use the instructions of level,
-// which this machine must support.
+// New returns an engine with at most threads goroutines, at least 1. The engine's kernels use the instructions of
+// level, which this machine must support.
 func New(level simd.Level, threads int) *Engine {
 	e := &Engine{level: level, share: shareOfWorker, workers: make([]worker, threads)}
 	for i := range e.workers {

@@ -2,8 +2,8 @@ package native
 
 import "unsafe"
 
-// portable holds kernels in Go. They keep four sums, because compilers find too few registers for many more sums
-// and the factors.
+// portable holds kernels in Go. The kernels keep four sums, because compilers find too few registers for many more
+// sums and the factors.
 var portable = kernels{tile: tileGo, rows: 4, columns: 4, dot: dotGo, dotRows: 4, few: 8, inPlaceRows: 8}
 
 type four = [4]float32
@@ -62,7 +62,7 @@ func dotOne(k int, a, b *float32) (sum float32) {
 	return sum
 }
 
-// write puts sums into c. It writes only as many as c holds.
+// write puts sums into c. write writes only as many as c holds.
 func write(c []float32, sums four, alpha, beta float32) {
 	for j := range c {
 		if beta == 0 {

@@ -1,6 +1,6 @@
 package native
 
-// product is one multiplication. Its fields are the arguments of Gemm.
+// product is one multiplication. The fields are the arguments of Gemm.
 type product struct {
 	transA, transB bool
 	m, n, k        int
@@ -90,7 +90,7 @@ func (w *worker) blocks(p product) {
 	}
 }
 
-// inPlace computes few rows. It reads b once, without packing it.
+// inPlace computes few rows. inPlace reads b once, without packing it.
 func (w *worker) inPlace(p product) {
 	depth, whole := even(p.k, inPlaceDepth), p.n/w.columns*w.columns
 	for from := 0; from < p.k; from += depth {
@@ -133,8 +133,8 @@ func (w *worker) packA(p product) int {
 	return rows
 }
 
-// packedColumns computes up to blockColumns columns of c from packed rows of a. It packs the columns of b, which
-// then stay in the second-level cache.
+// packedColumns computes up to blockColumns columns of c from packed rows of a. packedColumns packs the columns of
+// b, which then stay in the second-level cache.
 func (w *worker) packedColumns(p product, rows int) {
 	// The kernel reads whole vectors, which may extend beyond a narrow panel's last row.
 	w.packedB = grown(w.packedB, blockColumns*p.k+w.columns)
@@ -147,7 +147,7 @@ func (w *worker) packedColumns(p product, rows int) {
 	}
 }
 
-// compute runs the tile kernel on packed panels. It computes a tile that is too narrow in separate memory and
+// compute runs the tile kernel on packed panels. compute computes a tile that is too narrow in separate memory and
 // copies the result, so that it writes nothing but c.
 func (w *worker) compute(rows, columns, k int, a, b *float32, alpha, beta float32, c []float32, ldc int) {
 	if columns == w.columns {

@@ -145,7 +145,7 @@ func maskTable() Mem {
 	return table
 }
 
-// store adds up each sum's vector, row by row, and writes c. It reads c unless beta is 0.
+// store adds up each sum's vector, row by row, and writes c. store reads c unless beta is 0.
 func (d dotRegisters) store(name string, rows, columns int) {
 	bits := GP32()
 	alpha, beta := xmm[d.lastNumber(0)], xmm[d.lastNumber(1)]
@@ -176,8 +176,8 @@ func (d dotRegisters) store(name string, rows, columns int) {
 	}
 }
 
-// reduce adds up n vectors, starting at register first. It leaves the sums side by side in register 0. Earlier rows
-// must be finished, because reduce overwrites the first registers.
+// reduce adds up n vectors, starting at register first. reduce leaves the sums side by side in register 0. Earlier
+// rows must be finished, because reduce overwrites the first registers.
 func (d dotRegisters) reduce(first, n int) reg.Register {
 	half := xmm[d.lastNumber(2)]
 	for j := range n {

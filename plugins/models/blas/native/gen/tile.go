@@ -74,7 +74,7 @@ func (t tileRegisters) rows(r int) {
 	t.store(r)
 }
 
-// store scales the sums and writes them to c. It reads c unless beta is 0.
+// store scales the sums and writes them to c. store reads c unless beta is 0.
 func (t tileRegisters) store(r int) {
 	alpha, beta, bits := t.last(0), t.last(1), GP32()
 	VBROADCASTSS(param("alpha"), alpha)
@@ -93,7 +93,7 @@ func (t tileRegisters) store(r int) {
 	t.each(r, t.c, func(c Mem, sums reg.Register) { VMOVUPS(sums, c) })
 }
 
-// each visits the vectors of c. It advances row from the first row of c to the last.
+// each visits the vectors of c. each advances row from the first row of c to the last.
 func (t tileRegisters) each(r int, row reg.Register, visit func(c Mem, sums reg.Register)) {
 	for i := range r {
 		for v := range tileVectors {
