@@ -205,7 +205,7 @@ func TestFaults(t *testing.T) {
 					t.Errorf("the next run: %v\n%s", err, out)
 				}
 				s.clean("node1", "node2")
-				// in other cases, the process that removes them was killed
+				// otherwise, the fault killed the process that removes them
 				if len(left) > 0 && c.kind != "agent" && c.kind != "core" && c.kind != "node" {
 					t.Errorf("of temporary files there are %q", left)
 				}

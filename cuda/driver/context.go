@@ -40,7 +40,7 @@ type Context struct {
 
 // DeviceInfo describes a device.
 type DeviceInfo struct {
-	Ordinal           int     // its number in this process, from 0
+	Ordinal           int     // device number in this process, from 0
 	Name              string  // e.g. "NVIDIA H100 80GB HBM3"
 	UUID              string  // "GPU-" and 36 characters; the same in every process
 	MemoryBytes       int64   // total memory

@@ -30,7 +30,7 @@ type Event struct {
 // EventOptions select additional features of an event.
 type EventOptions struct {
 	Timing       bool // for ElapsedMS
-	Interprocess bool // for ExportEvent; excludes Timing
+	Interprocess bool // allows ExportEvent; excludes Timing
 	BlockingSync bool // Synchronize finally sleeps instead of spinning
 }
 

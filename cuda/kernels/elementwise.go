@@ -46,7 +46,7 @@ func (q *Queue) axpy(a float32, x, y []float32) {
 	q.launch(axpy, blocks, threads)
 }
 
-const partsPerLaunch = 16 // of Sum and Mean
+const partsPerLaunch = 16 // most parts per launch of Sum and Mean
 
 // Sum computes dst = parts[0] + parts[1] + ..., added in that order. dst may be any of the first 16 parts. Sum
 // moves 4 bytes per element for each part and for dst. Beyond 16 parts, each 15 further parts take one more launch

@@ -120,7 +120,7 @@ func (q *Queue) few(p product, swapped bool) {
 	fours := 0
 	if swapped {
 		ci, cj = 1, p.ldc
-		ai, ap = 1, p.ldb // of bᵀ [n,k]
+		ai, ap = 1, p.ldb // strides of bᵀ [n,k]
 		if p.transB {
 			ai, ap = p.ldb, 1
 		}

@@ -57,7 +57,7 @@ func BenchmarkStepGraph(b *testing.B) {
 	}
 }
 
-const denseLayers = 7 // of the default model
+const denseLayers = 7 // dense layers of the default model
 
 // iteration is the work of the default model's dense layers in one iteration: successive linear layers, a softmax,
 // cross entropy, and an SGD step.
@@ -146,7 +146,7 @@ func (i *iteration) compare(b *testing.B, work func(), byCuBLAS bool) {
 	defer func() { i.must(graph.Destroy()) }()
 	replay := func() { i.must(graph.Launch(i.stream)) }
 	i.check(b, i.outcome(replay), want, byCuBLAS)
-	var one, all timings // by one launch of the graph, and by launches of all kernels
+	var one, all timings // times of one launch of the graph, and of launches of all kernels
 	for b.Loop() {
 		i.time(&all, work)
 		i.time(&one, replay)

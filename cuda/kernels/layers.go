@@ -25,7 +25,7 @@ func columnGrid(rows, columns int) (blocks, block [3]uint32) {
 }
 
 const (
-	sliceRows  = 256 // of ColumnSum: rows that one thread adds up, unless there are very many
+	sliceRows  = 256 // rows that one thread of ColumnSum adds up, unless there are very many
 	mostSlices = 8
 )
 

@@ -19,7 +19,7 @@ func BenchmarkMean(b *testing.B) {
 	q := begin(b)
 	defer q.end()
 	pushes := random(q, trainers, n)
-	var due float32 // one for the end of each
+	var due float32 // an event for each end
 	for _, p := range pushes {
 		due += fetched(q, p[n-1:])[0]
 	}

@@ -213,7 +213,7 @@ func TestCriteriaOfFloatTargets(t *testing.T) {
 					targets[i] = float32(i%23)*0.37 - 4
 				case "bce":
 					targets[i] = float32(i%9) / 8
-				default: // their sum is 1
+				default: // their sum must be 1
 					targets[i] = 1 / float32(columns)
 				}
 			}

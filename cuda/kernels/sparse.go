@@ -32,7 +32,7 @@ func (q *Queue) GatherBags(y, table []float32, width int, indices, offsets []int
 type Runs struct {
 	Rows   []int32 // distinct, ascending
 	Starts []int32 // has one element more than Rows
-	Order  []int32 // by occurrence: its number in the batch
+	Order  []int32 // number in the batch, by occurrence
 }
 
 // ScatterBags overwrites rows of gradient with the sums over their occurrences in bags. An occurrence adds the

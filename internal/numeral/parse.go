@@ -6,7 +6,7 @@ import "strings"
 type parts struct {
 	sign            string // "-" or ""
 	whole, decimals string
-	exponent        string // with its sign; "" if there is none
+	exponent        string // exponent with its sign; "" if there is none
 }
 
 // parse splits a number into its parts.

@@ -7,7 +7,7 @@ const mostBytes = 1 + 7 + 4*binary.MaxVarintLen64
 
 // The lowest two bits of a packed value say how its key differs from the previous key.
 const (
-	nextB  = 0 // same A, B increased by 1
+	nextB  = 0 // A is the same, B is one more
 	firstB = 1 // A increased by 1, B is 0
 	nextA  = 2 // A increased by 1, same B
 	anyKey = 3 // the differences of both numbers follow as varints

@@ -16,7 +16,7 @@ var arrivals = harness.Point{
 		"once; a server whose answer does, such as a median, must combine on the last arrival",
 	Ranks: 3,
 	OnRank: func(r *harness.Rank) error {
-		noted := map[int][]float32{} // by bucket: results of the first order
+		noted := map[int][]float32{} // results of the first order, by bucket
 		for round := range r.Size {
 			time.Sleep(time.Duration((r.Position+round)%r.Size) * harness.Moment)
 			if err := reduceAgain(r, round, noted); err != nil {

@@ -103,7 +103,7 @@ func begin(server sdk.Server, batches []int) error {
 // answerCount counts the answers to each push.
 type answerCount struct {
 	mu    sync.Mutex
-	of    map[[3]int64]int // by batch, bucket and trainer
+	of    map[[3]int64]int // counts by batch, bucket and trainer
 	wrong error
 }
 

@@ -16,8 +16,8 @@ type Stat struct {
 	PID, Parent, Group int
 	State              string        // R: running or waiting for a core; Z: ended, but its parent has not waited for it
 	Exiting            bool          // the process was killed or has ended, and at most still cleans up
-	CPU                time.Duration // in Ticks, ended threads included
-	ChildrenCPU        time.Duration // of children that ended and were waited for
+	CPU                time.Duration // CPU time in Ticks, ended threads included
+	ChildrenCPU        time.Duration // CPU time of children that ended and were waited for
 }
 
 // The columns of /proc/PID/stat after the name.

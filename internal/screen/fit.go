@@ -28,7 +28,7 @@ var (
 type layout struct {
 	frame  frame
 	shown  []int    // columns, in order
-	widths []int    // of the cells
+	widths []int    // widths of the cells
 	left   []string // names of the hidden columns, in the order in which they were hidden
 }
 

@@ -56,7 +56,7 @@ var module = sync.OnceValue(func() string {
 
 // Frame is a call on a stack.
 type Frame struct {
-	Function string // with its package path, without arguments
+	Function string // name with its package path, without arguments
 	Place    string // file:line
 }
 

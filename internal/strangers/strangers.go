@@ -13,7 +13,7 @@ import (
 type Limits struct {
 	Most     int           // unauthenticated callers at once
 	Patience time.Duration // time for a caller to authenticate
-	Crowded  time.Duration // the same time limit while other callers wait
+	Crowded  time.Duration // time limit while other callers wait
 }
 
 // Accept accepts connections until over is closed, and with it the listener. Each connection gets a place, as soon

@@ -14,7 +14,7 @@ type crossEntropy struct {
 	pass
 	maxBatch int
 	memory   engine.Engine
-	softmax  []float32 // of the output, [batch, classes]
+	softmax  []float32 // softmax of the output, [batch, classes]
 }
 
 // NewCrossEntropy builds the criterion cel.

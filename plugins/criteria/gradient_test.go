@@ -64,7 +64,7 @@ func TestGradientsOfFloatTargetsMatchFiniteDifferences(t *testing.T) {
 					case "mse", "l1":
 						targets[i] = 8*targets[i] - 4
 					case "cel":
-						targets[i] = 1 / float32(columns) // their sum is 1
+						targets[i] = 1 / float32(columns) // the targets' sum is 1
 					}
 					if name == "l1" { // l1 has a kink at the target
 						output.Data[i] += targets[i]

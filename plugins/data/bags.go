@@ -27,7 +27,7 @@ var DefaultBags = BagsSettings{
 type bags struct {
 	settings BagsSettings
 	seed     uint64
-	batches  int // for all trainers together
+	batches  int // number of batches for all trainers together
 }
 
 // NewBags generates batches of bags from the run's seed, with the streams of package

@@ -45,7 +45,7 @@ func parseJSONLines(r io.Reader, out *fileSamples) error {
 type sampleReader struct {
 	line   []byte
 	tokens *json.Decoder
-	start  int // of the current token
+	start  int // start of the current token
 
 	sample
 	wanted wanted

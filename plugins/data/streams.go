@@ -2,14 +2,14 @@ package data
 
 // Numbers of the generators' streams. These numbers are far above the stream numbers of model parameters.
 const (
-	valueStream = 1<<32 + iota // of dummy, like the next two
+	valueStream = 1<<32 + iota // first of three streams of the dummy data
 	indexStream
 	targetStream
-	bagSizeStream // of bags, like the next two
+	bagSizeStream // first of three streams of the bags data
 	bagIndexStream
 	bagTargetStream
 	featureStream      // of dense
-	clickFeatureStream // of clicks, like the next two
+	clickFeatureStream // first of three streams of the clicks data
 	clickIndexStream
 	clickTargetStream
 	denseTargetStream

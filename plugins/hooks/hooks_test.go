@@ -18,7 +18,7 @@ import (
 type link struct {
 	size    int
 	batches []int64
-	values  [][]float32 // at the start of the operation
+	values  [][]float32 // values at the start of the operation
 	promise *comm.Promise
 	late    bool // the operation stays pending
 	began   chan struct{}

@@ -11,7 +11,7 @@ import (
 type hybrid struct {
 	dense    *measured
 	group    comm.Group
-	blocking *sdk.Series // from the call to the operation's end; keys {batch},{bucket}
+	blocking *sdk.Series // time from the call to the operation's end; keys {batch},{bucket}
 }
 
 func newHybrid(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {

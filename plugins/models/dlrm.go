@@ -31,7 +31,7 @@ type dlrm struct {
 
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
-	batch     *sdk.Batch // of the last Forward; nil before the first one
+	batch     *sdk.Batch // batch of the last Forward; nil before the first Forward
 	output    tensor.Tensor
 
 	dense []float32 // output of the bottom layers, [samples, dim]

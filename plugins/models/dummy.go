@@ -102,8 +102,8 @@ type dummy struct {
 	network  network
 
 	values []tensor.Tensor
-	batch  *sdk.Batch    // of the last Forward, until Backward
-	output tensor.Tensor // of the last Forward
+	batch  *sdk.Batch    // batch of the last Forward, until Backward
+	output tensor.Tensor // output of the last Forward
 }
 
 // network computes the dummy model. The callers have already checked all arguments except a batch's indices.

@@ -23,7 +23,7 @@ type dummyGraph struct {
 	gradients []*tensor.Gradient
 
 	tapes    map[tapeShape]*dummyTape
-	tape     *dummyTape // of the last forward
+	tape     *dummyTape // tape of the last forward
 	distinct []int64    // the distinct rows of its batch, ascending
 }
 

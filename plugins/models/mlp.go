@@ -86,8 +86,8 @@ type mlp struct {
 	memory      engine.Engine
 	engine      blas.BLAS
 
-	rows   int           // of the last Forward; 0 if there was none
-	output tensor.Tensor // of the last Forward
+	rows   int           // rows of the last Forward; 0 before the first Forward
+	output tensor.Tensor // output of the last Forward
 	delta  []float32     // gradient of the stack's output, if that is not the model's output
 }
 

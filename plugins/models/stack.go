@@ -25,7 +25,7 @@ type stack struct {
 	relu      []bool // by layer: whether a ReLU follows
 	gradients []*tensor.Gradient
 
-	rows        int          // of the last forward
+	rows        int          // rows of the last forward
 	capacity    int          // rows that fit into the buffers
 	activations [][]float32  // [l] is the input of layer l, the last element is the output; [rows, sizes[l]] each
 	deltas      [2][]float32 // gradients of two neighbouring activations

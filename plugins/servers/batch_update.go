@@ -40,7 +40,7 @@ type batchUpdate struct {
 	settings BatchUpdateSettings
 	env      sdk.ServerEnv
 	size     int // reports per round
-	*held        // its gradients are the means of the rounds
+	*held        // parameters and gradients; the gradients are the means of the rounds
 
 	got, updated *sdk.Series
 
@@ -56,7 +56,7 @@ type batchUpdate struct {
 // report is the data that one trainer has pushed for its current batch.
 type report struct {
 	batch  int64
-	pushes []sdk.Push // by bucket; no gradient until it arrives
+	pushes []sdk.Push // pushes by bucket; no gradient until the push arrives
 	there  int        // number of pushes that have arrived
 	done   int        // batches with a complete report
 	all    int        // batches of the pass; math.MaxInt while unknown

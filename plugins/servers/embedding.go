@@ -63,7 +63,7 @@ type embedding struct {
 
 	values    []tensor.Tensor // the table as a tensor
 	optimizer optimizer.Optimizer
-	gradient  tensor.Gradient // of an update: its rows, in the order of their first occurrence
+	gradient  tensor.Gradient // gradient of an update: its rows, in the order of their first occurrence
 	slots     []int32         // by row: 1 + the row's slot in gradient, 0 if it has none
 	failed    error           // error of Reset
 }

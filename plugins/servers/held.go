@@ -23,7 +23,7 @@ type held struct {
 	gradients  []*tensor.Gradient // the means
 	means      means
 	parameters *comm.Store
-	buckets    [][]float32 // by bucket: the parameters, in the engine's memory
+	buckets    [][]float32 // parameters by bucket, in the engine's memory
 	adopted    io.Closer   // the engine's registration of parameters, for copies
 	shown      bool        // parameters hold the current values
 	bus        *sdk.Counter

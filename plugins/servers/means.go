@@ -42,7 +42,7 @@ type hostMeans struct {
 	sum       *comm.Store
 	reports   [][]sdk.Push // reports of the round by trainer; nil until a report arrives
 	added     int          // sum contains the reports of so many trainers, from the first one on
-	gradients [][]float32  // by bucket, in the engine's memory; the same memory as sum if Go can access it
+	gradients [][]float32  // means by bucket, in the engine's memory; the same memory as sum if Go can access it
 	adopted   io.Closer    // the engine's registration of sum, for copies
 	bus       *sdk.Counter
 }
@@ -125,8 +125,8 @@ type engineMeans struct {
 	engine    engine.Averager
 	specs     []tensor.BucketSpec
 	gradients [][]float32   // by bucket
-	reports   [][][]float32 // by trainer and bucket: the reports in the engine's memory
-	stages    []*stage      // by trainer; nil before its first report that must be copied
+	reports   [][][]float32 // reports by trainer and bucket, in the engine's memory
+	stages    []*stage      // stages by trainer; nil before the trainer's first report that must be copied
 	parts     [][]float32   // the terms of a mean
 	bus       *sdk.Counter
 }
@@ -134,7 +134,7 @@ type engineMeans struct {
 // stage is the memory through which the reports of a trainer are copied.
 type stage struct {
 	host    *comm.Store
-	memory  [][]float32 // by bucket, in the engine's memory
+	memory  [][]float32 // memory by bucket, in the engine's memory
 	copied  engine.Ticket
 	adopted io.Closer // the engine's registration of host
 }

@@ -41,7 +41,7 @@ type updateWorld struct {
 	server   sdk.Server
 	recorder *sdk.Recorder
 	specs    []tensor.BucketSpec
-	batches  []int // of each trainer
+	batches  []int // number of batches of each trainer
 	left     []int // batches left, by trainer
 	batch    []int64
 	pushed   []int         // buckets of the current batch, by trainer

@@ -91,9 +91,9 @@ type criterion struct {
 	lane    *device.Lane
 	targets *device.Transfer[int64]
 	back    *device.Transfer[float32]
-	losses  []float32 // by row, on the device
+	losses  []float32 // loss of each row, on the device
 
-	output tensor.Tensor // of the last Forward; no shape before the first one
+	output tensor.Tensor // output of the last Forward; no shape before the first Forward
 	asked  []int64       // the targets, on the device
 }
 

@@ -21,7 +21,7 @@ type across struct {
 	nccl    *library.NCCL
 	version string
 	lane    *Lane
-	timer   *Timer // of the lane
+	timer   *Timer // measures the lane's work
 
 	turn   sync.Mutex // held while a goroutine gives work to the lane
 	mu     sync.Mutex // guards the fields below

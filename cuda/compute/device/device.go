@@ -51,7 +51,7 @@ type Device struct {
 	refused error // the first reason why memory was not pinned
 	ends    []*end
 	across  across
-	loans   map[driver.Pointer]*Loan // by the start of their values
+	loans   map[driver.Pointer]*Loan // loans, keyed by the start of their values
 }
 
 var (

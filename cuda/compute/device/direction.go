@@ -25,10 +25,10 @@ type direction struct {
 
 	mu    sync.Mutex // held while a copy is requested
 	given *driver.Event
-	ended [inFlight]*driver.Event  // by copy number
+	ended [inFlight]*driver.Event  // events, indexed by copy number
 	asked int64                    // number of copies requested; numbers start at 1
 	from  int64                    // number of the first failed copy
-	err   error                    // its error, also for all later copies
+	err   error                    // error of that copy and of all later copies
 	taken map[driver.Pointer]taken // direction out: the last copy that begins at this address
 	timer *Timer
 	// For measurements: nil until Device.Measure; pass and iteration of the last copy; and that iteration's number of

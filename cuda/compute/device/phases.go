@@ -19,15 +19,15 @@ const (
 	LossGradient
 	Backward
 	Exchange // work of other processes on shared buckets
-	Mean     // of a bucket, in server batch_update
+	Mean     // mean of a bucket, in server batch_update
 	Step
-	Lookup  // of a table's rows
+	Lookup  // lookup of a table's rows
 	Scatter // adds the gradients of bags to their rows
 	TransferIn
 	TransferOut
 	Evaluation // forward pass and loss of a batch without training
-	Iteration  // of a trainer; from its first to its last phase (wholes.go)
-	Update     // of a server's parameters; from its first to its last phase
+	Iteration  // iteration of a trainer, from its first to its last phase (wholes.go)
+	Update     // update of a server's parameters, from its first to its last phase
 	phases     // number of phases
 )
 

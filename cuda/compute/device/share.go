@@ -29,13 +29,13 @@ type end struct {
 	device *Device
 	specs  []tensor.BucketSpec
 	lent   bool            // has its own buckets; false on a server
-	lane   *Lane           // for sums; nil on a server, whose work uses its own lanes
+	lane   *Lane           // lane for sums; nil on a server, whose work uses its own lanes
 	timer  *Timer          // timer of the lane
-	series *sdk.Series     // for sums; nil before Device.Measure
-	given  []*driver.Event // by bucket; empty on a server
+	series *sdk.Series     // measurements of sums; nil before Device.Measure
+	given  []*driver.Event // events by bucket; empty on a server
 	done   []*driver.Event // by bucket
 	caught *driver.Event   // recorded after the work that lane has so far
-	waits  []bool          // by bucket: given since the last AwaitShared
+	waits  []bool          // by bucket: whether it was given since the last AwaitShared
 	within []int64         // by bucket: iteration in which it was given
 	offer  []byte
 	peers  []*peer

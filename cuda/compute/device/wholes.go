@@ -9,8 +9,8 @@ import "github.com/psbench/psbench/sdk"
 type whole struct {
 	phase    Phase // Iteration or Update; 0 if there is none
 	key      sdk.Key
-	from, to int64 // in ns of comm.Now
-	complete bool  // its backward pass or its step has ended
+	from, to int64 // times in ns of comm.Now
+	complete bool  // whether its backward pass or its step has ended
 }
 
 // BeginUpdate declares that the following work on the compute stream, up to the end of a step, updates a server's

@@ -27,8 +27,8 @@ type dlrm struct {
 	features    *device.Transfer[float32]
 	back        *device.Transfer[float32] // gradient of the features, for the host
 
-	batch    *sdk.Batch // of the last Forward; nil before the first one
-	found    []int64    // by index of the batch: row in the stack
+	batch    *sdk.Batch // batch of the last Forward; nil before the first Forward
+	found    []int64    // row in the stack, by index of the batch
 	output   tensor.Tensor
 	input    []float32 // features, on the device
 	dense    []float32 // output of the bottom layers, [samples, dim]

@@ -24,7 +24,7 @@ type dummy struct {
 	layers   *layers
 	bags     *bags.Bags
 
-	batch    *sdk.Batch // of the last Forward, until Initialize
+	batch    *sdk.Batch // batch of the last Forward, until Initialize
 	output   tensor.Tensor
 	embedded []float32 // [samples, embedding_dim], and its gradient
 	deltas   [2][]float32

@@ -19,7 +19,7 @@ type layers struct {
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 
-	rows        int          // of the last forward
+	rows        int          // rows of the last forward
 	capacity    int          // rows that fit into the buffers
 	activations [][]float32  // [l] is the input of layer l, the last element is the output; [rows, sizes[l]]
 	deltas      [2][]float32 // gradients of two neighbouring activations

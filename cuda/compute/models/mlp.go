@@ -19,7 +19,7 @@ type mlp struct {
 	features    *device.Transfer[float32]
 	back        *device.Transfer[float32] // gradient of the features, for the host
 
-	rows   int // of the last Forward; 0 if there was none
+	rows   int // rows of the last Forward; 0 before the first Forward
 	output tensor.Tensor
 	delta  []float32 // gradient of the layers' output, if that is not the model's output
 	input  []float32 // gradient of the features

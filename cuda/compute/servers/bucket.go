@@ -19,8 +19,8 @@ import (
 type bucket struct {
 	mu     sync.Mutex // locked before the server's
 	spec   tensor.BucketSpec
-	pushes []sdk.Push // by trainer; no gradient until it arrives
-	begun  []bool     // by trainer: its copy in has been launched
+	pushes []sdk.Push // pushes by trainer; no gradient until the push arrives
+	begun  []bool     // by trainer: whether its copy in has been launched
 	there  int        // number of pushes that have arrived
 
 	host   [][]float32 // by trainer: pinned memory for its copies, either the push's or staged
@@ -29,7 +29,7 @@ type bucket struct {
 	loans []*device.Loan // by trainer: loan of a push in shared device memory; nil if the push is copied
 	parts [][]float32    // by trainer: device memory for copied pushes; nil until needed
 	at    [][]float32    // by trainer: its push on the device, copied or shared
-	mean  []float32      // for a sparse bucket, whose union does not fit into a push
+	mean  []float32      // mean of a sparse bucket, whose union does not fit into a push
 
 	done *driver.Event // once reached, the gradients hold the answer
 

@@ -23,12 +23,12 @@ type embedding struct {
 	settings servers.EmbeddingSettings
 	env      sdk.TableEnv
 	bags     *bags.Bags
-	columns  *device.Transfer[float32] // of the bags of a call
+	columns  *device.Transfer[float32] // columns of a call's bags
 	looked   []float32                 // result of a lookup, on the device
 
 	values    []tensor.Tensor // the table; no data until the first Reset
 	optimizer optimizer.Optimizer
-	gradient  tensor.Gradient // of an update, with its rows
+	gradient  tensor.Gradient // gradient of an update, with its rows
 	storage   []float32       // values of gradient
 	failed    error           // error of Reset
 }

@@ -55,7 +55,7 @@ typedef struct {
 typedef struct Comm {
     Meeting *meeting;
     CUcontext context;
-    CUstream stream;                   // for all its work
+    CUstream stream;                   // stream for all its work
     int ranks, rank, state;
     uint32_t chunks;
     uint64_t asked, met;               // all-reduces; met: number whose host function has run

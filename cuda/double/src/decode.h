@@ -22,7 +22,7 @@ Name *statement_register(Statement *, const char *text, Operand *);    // NULL i
 Operand statement_value(Statement *, const char *text, int bytes);     // a register, a number or an address
 Operand statement_destination(Statement *, const char *text, int bytes);
 Instruction *statement_emit(Statement *, int op);
-int statement_list(Statement *, char *text, char *items[4]);           // of {a, b}
+int statement_list(Statement *, char *text, char *items[4]);           // splits a list {a, b}
 
 bool decode_memory(Statement *);       // ld, st, atom, red; false for others
 bool decode_other(Statement *);        // every instruction that is neither handled above nor in LANE_OPS

@@ -241,7 +241,7 @@ struct Stream {
     int frontier_count;
 };
 
-typedef struct EventPage {             // in memory shared between processes
+typedef struct EventPage {             // memory that processes share
     uint32_t used, recorded, done, wanted;
 } EventPage;
 
@@ -249,11 +249,11 @@ struct Event {
     Event *next;
     Context *context;
     unsigned flags;
-    Op *last;                          // its newest record
-    EventPage *page;                   // of an interprocess event
+    Op *last;                          // newest record of the event
+    EventPage *page;                   // page of an interprocess event
     int owner;                         // pid of the process that made it
     bool imported;
-    uint32_t sequence;                 // of last, in page
+    uint32_t sequence;                 // sequence number of last, in page
     struct Capture *capture;           // recorded in a capture; last is then invalid
     uint64_t capture_id;
     struct Node **frontier;
@@ -308,7 +308,7 @@ typedef struct Capture {
 CUresult capture_add(Stream *, Work);
 CUresult capture_wait(Stream *, Event *);
 void capture_record(Stream *, Event *);
-CUresult capture_refuse(Stream *);     // for a call that a capturing stream does not allow
+CUresult capture_refuse(Stream *);     // refuses a call that a capturing stream does not allow
 bool capture_forbids(Context *);       // whether the call is forbidden during any capture
 CUresult graph_run(Context *, GraphExec *);
 void graph_release(GraphExec *);
@@ -320,7 +320,7 @@ Node *graph_add(Graph *, Work, Node **after, int count);
 
 bool shared_charge(int device, int64_t bytes);         // false if the device lacks the memory
 int64_t shared_used(int device);
-CUresult shared_claim(int device);     // by the exclusive mode
+CUresult shared_claim(int device);     // checks the exclusive mode
 bool process_lives(int pid, uint64_t started);
 uint64_t process_started(int pid);
 void ipc_freed(Allocation *);
@@ -344,7 +344,7 @@ struct Module {
     Context *context;
     Unit *unit;
     Function *functions;
-    Allocation **variables;            // of unit->variables, in device memory
+    Allocation **variables;            // memory of unit->variables on the device
 };
 void module_free(Module *);
 

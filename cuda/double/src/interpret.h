@@ -40,7 +40,7 @@ typedef struct Launch {
     unsigned threads, shared_bytes;
     uint8_t *shared;
     Shadow *shared_shadow;
-    Allocation **cache;                // by instruction: the allocation that it accessed last
+    Allocation **cache;                // allocation last accessed, by instruction
     uint32_t launch_epoch, block_epoch, now;           // see race.c
     uint32_t published, acquired;
     bool fenced, races;
@@ -56,10 +56,10 @@ void convert_run(Warp *, const Instruction *, uint32_t mask);
 void fault(Launch *, Warp *, int lane, int code, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 bool race_check(Launch *, Warp *, const Instruction *, uint32_t mask, const uint64_t *addresses, bool shared);
-void race_begin(Launch *);             // at the start of a launch
+void race_begin(Launch *);             // called at the start of a launch
 void race_block(Launch *);
 void race_barrier(Launch *);
-void race_synchronized(Launch *);      // for an atomic instruction in global memory
+void race_synchronized(Launch *);      // called for an atomic instruction in global memory
 
 static inline uint64_t launch_random(Launch *l) {      // xorshift64*
     l->random ^= l->random >> 12;

@@ -67,7 +67,7 @@ const char *cursor_word(Parser *, Cursor *);           // letters, digits and _ 
 bool cursor_take(Cursor *, char);
 void cursor_expect(Parser *, Cursor *, char);
 int64_t cursor_integer(Parser *, Cursor *);
-int type_bytes(const char *type);                      // of .u32, .b8, ..., 0 for others; .pred has 4
+int type_bytes(const char *type);                      // size of .u32, .b8, ..., 0 for others; .pred has 4
 
 void body_read(Parser *, FunctionText *);              // builds the program of an entry
 Operand builder_register(Builder *, int bytes);

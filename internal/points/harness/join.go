@@ -50,7 +50,7 @@ func (w *world) abandon(left func(r *Rank) error) error {
 	var leaving sync.WaitGroup
 	defer leaving.Wait()
 	leaving.Go(func() {
-		time.Sleep(Moment) // by then, a rank that waits is waiting
+		time.Sleep(Moment) // by then, the rank is waiting
 		for _, p := range w.procs {
 			if p != w.rankProcess(0) {
 				p.Close()

@@ -13,7 +13,7 @@ import (
 type Rank struct {
 	sdk.TrainerParts
 	Position, Size int
-	Pass           int // from 0; a reset precedes each pass
+	Pass           int // number of the pass, from 0; a reset precedes each pass
 	// Told has digests that must be the same on all ranks, by the name of the values.
 	Told map[string]string
 	// Samples is the size of the largest batch.

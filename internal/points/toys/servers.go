@@ -29,7 +29,7 @@ type parameters struct {
 	mu      sync.Mutex
 	env     sdk.ServerEnv
 	values  []tensor.Tensor
-	pending map[[2]int64][]sdk.Push // by batch and bucket
+	pending map[[2]int64][]sdk.Push // pushes by batch and bucket
 }
 
 func newParameters(env sdk.ServerEnv) (*parameters, error) {

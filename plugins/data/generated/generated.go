@@ -1,7 +1,7 @@
 // Package generated holds the built-in generated samples.
 package generated
 
-import _ "embed" // for the samples
+import _ "embed" // embeds the samples
 
 //go:generate go run ./generate
 

@@ -18,7 +18,7 @@ type Interaction struct {
 	BLAS        blas.BLAS
 	Tables, Dim int
 
-	vectors  []float32 // of one sample, [vectors, Dim]
+	vectors  []float32 // vectors of one sample, [vectors, Dim]
 	products []float32 // [vectors, vectors]; in Backward, their gradients
 	gradient []float32 // of vectors
 }

@@ -19,7 +19,7 @@ type Tables struct {
 	sizes, first []int // for each table: its number of rows, and its first row
 	total        int   // rows
 
-	rows []int64 // of the last Forward, in the order of the batch's indices
+	rows []int64 // rows of the last Forward, in the order of the batch's indices
 	keys [2][]uint64
 }
 

@@ -31,7 +31,7 @@ type trainer struct {
 	settings Settings
 	env      sdk.TrainerEnv
 	parts    sdk.TrainerParts
-	state    dataparallel.HookState // of the pass, like reducer
+	state    dataparallel.HookState // state of the pass, like reducer
 	reducer  *dataparallel.Reducer
 	gradient dataparallel.OutputGradient
 

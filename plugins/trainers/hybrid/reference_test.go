@@ -28,7 +28,7 @@ type referenceCase struct {
 	Tolerance     trainertest.Tolerance
 	Expect        struct {
 		Loss   []float64
-		Params []trainertest.Summary // of the tables, then of the model
+		Params []trainertest.Summary // parameters of the tables, then of the model
 	}
 }
 

@@ -22,7 +22,7 @@ type stub struct {
 	quiet     bool // records nothing
 
 	events   []string
-	features [][]float32 // of each Forward
+	features [][]float32 // features of each Forward
 	futures  map[string]*comm.Future
 }
 

@@ -12,7 +12,7 @@ type localTable struct {
 	comm.TableLink
 	server  sdk.TableServer
 	store   *comm.LookupStore
-	first   int // its first column among the joined columns
+	first   int // first of its columns among the joined columns
 	width   int
 	batches []sdk.Batch // lookup for batch n, modulo their number; the last one serves lookups for no batch
 	promise *comm.Promise

@@ -19,7 +19,7 @@ type lines struct {
 	in       io.Reader
 	block    []byte
 	from, to int   // the part of the block not yet returned
-	start    int   // of the last line
+	start    int   // start of the last line
 	line     int64 // number of the line that next returned last, from 1
 	end      error // the error that ended the stream
 	blank    bool  // next has passed over a blank line

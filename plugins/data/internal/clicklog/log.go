@@ -25,7 +25,7 @@ const (
 type Log struct {
 	Files       []datafile.File
 	Separator   byte   // 0: a tab if the first line of a file has one, else a comma
-	Compression string // one of datafile.Forms
+	Compression string // compression, one of datafile.Forms
 	LogNumbers  bool   // a number x becomes log(1+max(x, 0))
 	IndexRows   bool   // a category is a row number in its table; otherwise its text is hashed
 	Rows        []int  // rows of each category's table

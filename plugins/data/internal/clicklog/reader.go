@@ -25,10 +25,10 @@ type Reader struct {
 	first     int64   // number of the file's first sample
 	bad       int     // malformed lines before this file
 	sample    int64   // number of the next sample, held-out samples included
-	malformed []int64 // for the lines read so far, as in pass
+	malformed []int64 // malformed lines read so far, in the form of pass
 	last      error
 
-	sources []source // of the samples of the last Read
+	sources []source // sources of the samples of the last Read
 	spare   struct {
 		numbers [Numbers]float32
 		rows    [Categories]int64

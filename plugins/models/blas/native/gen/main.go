@@ -9,7 +9,7 @@ import (
 // isa is an instruction set, and the tiles whose sums fit into its registers.
 type isa struct {
 	name  string
-	bytes int // of one vector
+	bytes int // bytes of one vector
 	// A tile has tileRows rows of two vectors. A block of dot products has dotRows times dotColumns sums.
 	tileRows, dotRows int
 }
