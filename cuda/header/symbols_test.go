@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// psbench-cuda, as make cuda left it, imports the later version of every function that has one, and
-// docs/cuda.md lists what it imports.
+// psbench-cuda as built by make cuda imports the later version of every function that has one. docs/cuda.md lists
+// these imports.
 func TestSymbolsOfPsbenchCUDA(t *testing.T) {
 	imported, err := importedFunctions("../../bin/psbench-cuda")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestSymbolsOfPsbenchCUDA(t *testing.T) {
 			t.Errorf("it does not import %s, so this test sees nothing of what is called", name)
 		}
 	}
-	// Bound when it starts, it would need all of them of every driver.
+	// If the program bound all functions at its start, every driver would have to have all of them.
 	program, err := elf.Open("../../bin/psbench-cuda")
 	if err != nil {
 		t.Fatal(err)
