@@ -31,7 +31,7 @@ func load(library string, names []string, try func(name *C.char) *C.char, works 
 		failed := try(c)
 		C.free(unsafe.Pointer(c))
 		if failed != nil {
-			// The message for a missing library begins with the name; other messages are faults of a library that exists.
+			// A missing library's message begins with the name; other messages are faults of a library that exists.
 			if text := C.GoString(failed); !strings.HasPrefix(text,
 				name+": cannot open shared object file: No such file") {
 				why = append(why, name+": "+text)

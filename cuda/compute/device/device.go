@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/cuda/driver"
 	"github.com/psbench/psbench/cuda/kernels"
 	"github.com/psbench/psbench/sdk"
@@ -116,14 +117,11 @@ func (d *Device) Products() error { return d.kernels.Products() }
 // Context returns the driver's context of the device.
 func (d *Device) Context() *driver.Context { return d.context }
 
-// types are the element types that Alloc supports.
-var types = []engine.Type{engine.Float32, engine.Float16, engine.BFloat16, engine.Int32, engine.Int64}
-
 // Alloc implements engine.Engine. Each piece is a separate driver allocation of at least 1 byte, so that no two
 // have the same address. If memory is short, the error reports how much is free.
 func (d *Device) Alloc(t engine.Type, elements int) ([]byte, error) {
 	if t.Bytes() == 0 {
-		return nil, engine.Lacks(d.Name(), t, types...)
+		return nil, engine.Lacks(d.Name(), t, tensor.Types...)
 	}
 	n := elements * t.Bytes()
 	p, err := d.context.Alloc(max(n, 1))

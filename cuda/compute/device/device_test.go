@@ -37,7 +37,7 @@ func pinned(t *testing.T, d *device.Device, n int) []float32 {
 
 func TestMemoryIsClearAndOfItsType(t *testing.T) {
 	d := computetest.Open(t)
-	for _, typ := range []engine.Type{engine.Float32, engine.Float16, engine.BFloat16, engine.Int32, engine.Int64} {
+	for _, typ := range tensor.Types {
 		memory, err := d.Alloc(typ, 5)
 		must(t, err)
 		if len(memory) != 5*typ.Bytes() {
@@ -53,7 +53,7 @@ func TestMemoryIsClearAndOfItsType(t *testing.T) {
 		}
 	}
 	if _, err := d.Alloc("int3", 1); err == nil ||
-		err.Error() != "engine cuda:0 has no elements of type int3: it has float32, float16, bfloat16, int32, int64" {
+		err.Error() != "engine cuda:0 has no elements of type int3: it has float32, float16, bfloat16, int32, int64, int8, uint8" {
 		t.Errorf("another type gives %v", err)
 	}
 	none, err := engine.Floats(d, 0)

@@ -31,8 +31,8 @@ const mostTrainers = 64
 // trainer after the first.
 //
 // Copies in use a separate stream. The lane computes means and copies out. The lane waits for the copies of a
-// piece by an event. The lock is held while work is launched but never during a wait, so all copies use pinned memory. A
-// push in shared memory is pinned there. A push in Go memory is staged: the processor copies it once more each way,
+// piece by an event. The lock is held while work is launched but never during a wait, so all copies use pinned memory.
+// A push in shared memory is pinned there. A push in Go memory is staged: the processor copies it once more each way,
 // under the lock of its bucket alone.
 type average struct {
 	dev      *device.Device
