@@ -124,7 +124,7 @@ generate: ## make the protobuf code, for Python its description, the JSON schema
 sentences: ## print DRAW (25) random sentences of docs, texts and comments each, for a fresh reader
 	@$(GO) test . -count=1 -run TestReaders -v -args -draw $(or $(DRAW),25)
 
-statistics: ## simulate how often comparisons are wrong and write the tables of docs/statistics.md; minutes
+statistics: ## simulate how often comparisons are wrong and write core/study/judge/testdata/tables.txt; minutes
 	$(GO) test ./core/study/judge -run '^TestTables$$' -count=1 -timeout 2h -args -tables
 
 contract: ## keep the sdk as it is, as a major version of the contract with plugins begins

@@ -16,10 +16,10 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// The page docs/rooms.md lists every package with the first sentence of its comment. The comments are the source.
+// The page docs/rooms.md lists every package with the first clause of its comment. The comments are the source.
 func TestRoomsPage(t *testing.T) {
 	page := new(strings.Builder)
-	page.WriteString("# Packages\n\nEvery package of psbench, with the first sentence of its comment.\n" +
+	page.WriteString("# Packages\n\nEvery package of psbench, by folder, with the beginning of its comment.\n" +
 		"[ARCHITECTURE.md](../ARCHITECTURE.md) explains how they work together. " +
 		"`go test . -run RoomsPage -update` writes this page.\n")
 	rooms := synopses(t)
@@ -29,10 +29,10 @@ func TestRoomsPage(t *testing.T) {
 	last := ""
 	for _, folder := range slices.SortedFunc(maps.Keys(rooms), byWing) {
 		if headline := cmp.Or(wing.FindString(folder), "The root"); headline != last {
-			fmt.Fprintf(page, "\n## %s\n\n| package | purpose |\n|---|---|\n", headline)
+			fmt.Fprintf(page, "\n## %s\n\n", headline)
 			last = headline
 		}
-		fmt.Fprintf(page, "| `%s` | %s |\n", folder, strings.ReplaceAll(rooms[folder], "|", `\|`))
+		fmt.Fprintf(page, "- `%s`: %s\n", strings.TrimPrefix(folder, last+"/"), rooms[folder])
 	}
 	golden.Require(t, "docs/rooms.md", page.String())
 }
@@ -44,7 +44,7 @@ func byWing(a, b string) int {
 	return cmp.Or(strings.Compare(wing.FindString(a), wing.FindString(b)), strings.Compare(a, b))
 }
 
-// synopses returns the first sentences of package comments, by folder. Test files are skipped.
+// synopses returns the first clauses of package comments, by folder. Test files are skipped.
 func synopses(t *testing.T) map[string]string {
 	t.Helper()
 	rooms, set := map[string]string{}, token.NewFileSet()
@@ -63,8 +63,14 @@ func synopses(t *testing.T) map[string]string {
 
 var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds )?`)
 
-// purpose removes the package's name from a sentence, because the table already shows the name.
+// purpose removes the package's name from a sentence, because the list already shows the name. If the sentence has a
+// colon or semicolon after four words or more, purpose also removes the rest.
 func purpose(sentence string) string {
-	short := named.ReplaceAllString(sentence, "")
-	return strings.TrimSuffix(short, ".")
+	short := strings.TrimSuffix(named.ReplaceAllString(sentence, ""), ".")
+	if end := clauseEnd.FindStringIndex(short); end != nil && len(strings.Fields(short[:end[0]])) >= 4 {
+		return short[:end[0]]
+	}
+	return short
 }
+
+var clauseEnd = regexp.MustCompile(`[:;] `)
