@@ -63,14 +63,17 @@ func synopses(t *testing.T) map[string]string {
 
 var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds )?`)
 
-// purpose removes the package's name from a sentence, because the list already shows the name. If the sentence has a
-// colon or semicolon after four words or more, purpose also removes the rest.
+// purpose removes the package's name from a sentence, because the list already shows the name. It also ends the sentence
+// before the first addition that follows four words or more.
 func purpose(sentence string) string {
 	short := strings.TrimSuffix(named.ReplaceAllString(sentence, ""), ".")
-	if end := clauseEnd.FindStringIndex(short); end != nil && len(strings.Fields(short[:end[0]])) >= 4 {
-		return short[:end[0]]
+	for _, start := range addition.FindAllStringIndex(short, -1) {
+		if main := short[:start[0]]; len(strings.Fields(main)) >= 4 {
+			return main
+		}
 	}
 	return short
 }
 
-var clauseEnd = regexp.MustCompile(`[:;] `)
+// addition matches the beginning of a part of a sentence that adds details.
+var addition = regexp.MustCompile(`[:;] |, (so that|whose|where|wherever|which|and [a-z]+s) `)
