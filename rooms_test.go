@@ -16,10 +16,10 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// The page docs/rooms.md lists every package with the first clause of its comment. The comments are the source.
+// The page docs/rooms.md lists packages with the first clause of their comments. The comments are the source.
 func TestRoomsPage(t *testing.T) {
 	page := new(strings.Builder)
-	page.WriteString("# Packages\n\nEvery package of psbench, by folder, with the beginning of its comment.\n" +
+	page.WriteString("# Packages\n\nThe packages of psbench, by folder, with the beginning of their comments. The list lacks helpers for tests.\n" +
 		"[ARCHITECTURE.md](../ARCHITECTURE.md) explains how they work together. " +
 		"`go test . -run RoomsPage -update` writes this page.\n")
 	rooms := synopses(t)
@@ -28,6 +28,9 @@ func TestRoomsPage(t *testing.T) {
 	}
 	last := ""
 	for _, folder := range slices.SortedFunc(maps.Keys(rooms), byWing) {
+		if helper.MatchString(folder) {
+			continue
+		}
 		if headline := cmp.Or(wing.FindString(folder), "The root"); headline != last {
 			fmt.Fprintf(page, "\n## %s\n\n", headline)
 			last = headline
@@ -36,6 +39,9 @@ func TestRoomsPage(t *testing.T) {
 	}
 	golden.Require(t, "docs/rooms.md", page.String())
 }
+
+// helper matches the folders of packages that only psbench's own tests use.
+var helper = regexp.MustCompile(`^(core|cuda|internal|plugins)/.*test$`)
 
 var wing = regexp.MustCompile(`^(core/\w+|internal/(host|comm|points)\b|\w+)`)
 
@@ -61,7 +67,7 @@ func synopses(t *testing.T) map[string]string {
 	return rooms
 }
 
-var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds )?`)
+var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds |provides |implements |defines )?`)
 
 // purpose removes the package's name from a sentence, because the list already shows the name. It also ends the sentence
 // before the first addition that follows four words or more.
