@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures what it costs that a part lives in a process beside its trainer, and whether a foreign
-trainer is as fast as ddp, as Markdown tables.
+"""Measures the cost of running a part in a separate process beside its trainer, and whether a foreign
+trainer is as fast as ddp. Prints Markdown tables.
 
-Runs of psbench in turn, in random order; of each the median (p50) of its iterations, of all the
-median and the quartiles. A foreign trainer is one that a registry file names:
+The cases run in turn, in random order. Each run gives the median (p50) of its iterations; the tables show
+the median and the quartiles over all runs. A foreign trainer is a trainer that a registry file names:
 
     bench/boundary.py --runs 7
     bench/boundary.py --runs 11 --registry copy/registry.json --trainer mine
@@ -50,7 +50,7 @@ def spread(values):
 
 
 def in_turn(psbench, cases, runs):
-    """by case, what run gives for each of its runs"""
+    """by case: the result of run for each of its runs"""
     found = {case: [] for case in cases}
     for _ in range(runs):
         for case in random.sample(sorted(cases), len(cases)):

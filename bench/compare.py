@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compares psbench with its peers.
 
-Both sides run in turn, at least five processes of each, in the same mode. Every
-process leaves one JSON line in the folder --out; the Markdown tables are made from
-those lines alone. tables.py defines median, spread and ratio.
+Both sides run in turn, at least five processes of each, in the same mode. Every process writes one JSON
+line to the folder --out. The Markdown tables use only those lines. tables.py defines median, spread and
+ratio.
 
-The exit status is 1 if anything failed to run, was incomplete, or if psbench voided
-a row, and then there is no table. A target that is not reached is no failure.
+The exit status is 1, without a table, if anything failed to run or was incomplete, or if psbench voided a
+row. A missed target is not a failure.
 """
 import argparse
 import dataclasses
@@ -78,7 +78,7 @@ def share(text):
 
 BATCHES = (10, 128)
 
-# What each subcommand measures, from its options.
+# The measurement of each subcommand, built from its options.
 SUBCOMMANDS = {
     "pushpull": ("push-pull over shared memory and TensorPipe RPC", lambda o: [works.pushpull(o.place)]),
     "allreduce": ("all-reduce over shared memory, Gloo and MPI", lambda o: [works.allreduce(m) for m in o.mode]),
@@ -108,7 +108,7 @@ COMMUNICATION = ("pushpull", "allreduce", "copies", "tcp", "reduce", "all")
 
 
 def trained():
-    """The works that train whole systems, of all hooks."""
+    """The works that train whole systems, with all hooks."""
     return [works.ddp(works.HOOKS, 10), works.ddp(works.HOOKS, 128), works.step(10), works.step(128), works.module_ddp(), works.module_step(), works.dlrm(), works.hybrid(), works.batchupdate(),
             works.start(), works.launch(), works.memory()]
 
@@ -177,7 +177,7 @@ def known_works():
 
 
 def compare(options):
-    """The Markdown of what the options ask for."""
+    """The Markdown for the options."""
     if options.subcommand == "table":
         paths = glob.glob(os.path.join(glob.escape(options.out), "*.jsonl"))
         found = {os.path.splitext(os.path.basename(p))[0]: p for p in paths}

@@ -1,6 +1,6 @@
-"""The programs that train on CUDA devices: psbench's CUDA ranks and PyTorch with CUDA tensors.
+"""The programs that train on CUDA devices: psbench with CUDA ranks and PyTorch with CUDA tensors.
 
-With --backend gloo both see one card, the first of those that are visible, which all ranks share.
+With --backend gloo, both see only the first visible card, which all ranks share.
 """
 import os
 from dataclasses import dataclass

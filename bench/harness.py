@@ -1,4 +1,4 @@
-"""Runs compare.py in tests, with processes that only pretend."""
+"""Runs compare.py in tests, with fake programs."""
 import contextlib
 import io
 import os
@@ -20,7 +20,7 @@ FAKES = ("bin/psbench", *(f"bin/{tool}{vendor}" for tool in ("mpicc", "mpirun") 
 
 
 class Compare(unittest.TestCase):
-    """compare.py from top to bottom."""
+    """Base class of tests that run the whole of compare.py."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -37,7 +37,7 @@ class Compare(unittest.TestCase):
         env = {"FAKE_LOG": self.log, "FAKE_BREAK": broken,
                "PATH": os.path.join(self.folder, "bin") + os.pathsep + os.environ["PATH"]}
         out, err = io.StringIO(), io.StringIO()
-        # The load of the machine that tests run on must not mark their turns as loud.
+        # The load of the machine that runs the tests must not mark their turns as loud.
         with mock.patch.object(measure, "busy_and_total", return_value=(0.0, 1.0)), \
                 mock.patch.dict(os.environ, env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:

@@ -1,4 +1,4 @@
-"""What launching many ranks costs: time until the first iteration, CPU time per process."""
+"""The cost of launching many ranks: time until the first iteration, and CPU time per process."""
 from dataclasses import dataclass
 
 from programs import Failure, json_lines
@@ -6,15 +6,15 @@ from tables import at_most, by_turn, cell, common_turns, counts, markdown, ratio
 from training import PsbenchRun
 
 COUNTS = (2, 4, 8, 16, 32, 64, 128)
-BASE = 8    # trainers: the count that others are compared with
+BASE = 8    # trainers; the count that others are compared with
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """An mlp of 3,030 parameters and an epoch of 4 batches: the run is its launch."""
+    """An mlp of 3,030 parameters and an epoch of 4 batches, so the launch takes most of the run."""
 
     hook: str
-    batches: int = 4    # of a trainer in an epoch
+    batches: int = 4    # per trainer and epoch
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs
@@ -27,7 +27,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class PsbenchLaunch(PsbenchRun):
-    """psbench run, and the CPU time of all its processes, the core's too."""
+    """psbench run, and the CPU time of all its processes, including the core."""
 
     def command(self, settings, trainers):
         return [*settings.peer("cpu_time.py"), *super().command(settings, trainers)]
@@ -43,8 +43,8 @@ class PsbenchLaunch(PsbenchRun):
 
 @dataclass(frozen=True)
 class LaunchTable:
-    """Start and CPU time per process by count of trainers, and how many times the CPU time
-    per process of BASE trainers that is: at most target in the turns, if there is one."""
+    """Start and CPU time per process by number of trainers, and the ratio of this CPU time to that with
+    BASE trainers. The target, if any, limits the ratio in the turns."""
 
     program: str
     target: float = None

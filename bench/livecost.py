@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures whether --live costs a run anything: pairs of the same run with and without it, in turn and in
-random order, each live page with a reader, and what psbench compare says of the two.
+"""Measures whether --live makes a run slower. It runs pairs of the same run with and without --live, in
+turn and in random order. Each live page has a reader. Finally, psbench compare compares the two sides.
 
     bench/livecost.py --out livecost                # 20 pairs
     bench/livecost.py --out livecost --budget 150   # no pair begins after 150 s; the same again goes on
 
-Other arguments are flags of psbench run, which all runs have.
+Other arguments are flags of psbench run, for all runs.
 """
 import argparse
 import os
@@ -20,7 +20,7 @@ ARMS = ("without", "with")
 
 
 def read(url, got):
-    """reads a live page and its events until they end"""
+    """reads a live page and its events until the end"""
     with urllib.request.urlopen(url, timeout=30) as page:
         page.read()
     with urllib.request.urlopen(url + "events", timeout=30) as events:
@@ -29,7 +29,7 @@ def read(url, got):
 
 
 def run(psbench, flags, file, live):
-    """leaves the result of a run in a file, whole or not at all"""
+    """writes the result of a run to a file atomically"""
     part = f"{file}.part.json"
     process = subprocess.Popen([psbench, "run", *flags, "--json", part] + ["--live"] * live, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     first, got, reader = process.stderr.readline(), [], None
@@ -66,7 +66,7 @@ def main():
             return
         for arm in random.sample(ARMS, 2):
             run(args.psbench, flags, files[arm][pair], arm == "with")
-    # Pairs are measured in one session, so that nothing is to be expected of another.
+    # All pairs are measured in one session, so differences between sessions do not matter.
     subprocess.run([args.psbench, "compare", "--session-noise", "0%", *files["without"], "--", *files["with"]], check=True)
 
 

@@ -14,10 +14,10 @@ AVX512 = {"avx512f", "avx512dq", "avx512bw", "avx512vl"}
 
 
 def common_environment(cpuinfo="/proc/cpuinfo"):
-    """What every program gets: one compute thread and the same kernels.
+    """The environment of every program: one compute thread and the same kernels.
 
-    Older versions of OpenBLAS do not know newer CPUs. psbench asks for the
-    AVX-512 kernels itself, so PyTorch must get them too.
+    Older versions of OpenBLAS do not know newer CPUs. psbench itself requests the AVX-512 kernels, so
+    PyTorch must get them too.
     """
     env = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with open(cpuinfo, encoding="utf-8") as f:
@@ -28,12 +28,12 @@ def common_environment(cpuinfo="/proc/cpuinfo"):
 
 
 def inherited_environment():
-    """The caller's, less what would change psbench alone."""
+    """The caller's environment without variables that would change only psbench."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PSBENCH_")}
 
 
 def execute(command, env, timeout):
-    """(exit status, stdout, stderr). Nothing of the command outlives the call."""
+    """(exit status, stdout, stderr). No process of the command outlives the call."""
     try:
         process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -42,7 +42,7 @@ def execute(command, env, timeout):
     try:
         out, err = process.communicate(timeout=timeout)
     except BaseException as e:
-        # mpirun ends its ranks when it is asked to, not when it is killed.
+        # mpirun ends its ranks on SIGTERM, but not on SIGKILL.
         for sig in (signal.SIGTERM, signal.SIGKILL):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, sig)
@@ -56,7 +56,7 @@ def execute(command, env, timeout):
 
 
 def run_process(program, settings, trainers):
-    """One process of a program: its record, without work and turn."""
+    """Runs one process of a program and returns its record, without work and turn."""
     leftover = settings.psbench_json()
     with contextlib.suppress(FileNotFoundError):
         os.remove(leftover)
@@ -88,8 +88,8 @@ def run_process(program, settings, trainers):
 
 
 def run_quietly(program, settings, trainers):
-    """The first process in which others used little of the CPU; after so many
-    tries the quietest. What was measured has no say in the choice."""
+    """Runs processes until other programs used little of the CPU during one, and returns that one. After so
+    many tries, it returns the quietest. The choice does not depend on the measured values."""
     quietest = None
     for _ in range(settings.tries):
         record = run_process(program, settings, trainers)
@@ -101,8 +101,7 @@ def run_quietly(program, settings, trainers):
 
 
 def whole_records(path):
-    """The records that an interrupted measurement left. A line that was cut short is
-    removed from the file."""
+    """The records of an interrupted measurement. An incomplete last line is removed from the file."""
     with open(path, "r+", encoding="utf-8") as f:
         text = f.read()
         whole = text[:text.rfind("\n") + 1]
@@ -111,8 +110,8 @@ def whole_records(path):
 
 
 def measured_before(work, settings, path):
-    """The (trainers, turn, program) of a measurement that goes on; it must have run
-    the same commands."""
+    """The (trainers, turn, program) of a resumed measurement. Its earlier processes must have had the same
+    commands."""
     programs, before = {p.name: p for p in work.programs}, set()
     for record in whole_records(path):
         name, trainers = record["program"], record["trainers"]
@@ -126,9 +125,9 @@ def measured_before(work, settings, path):
 def turns(work, settings):
     """(trainers, turn, program) of all processes of a work, in their order.
 
-    Each turn runs every program once. The first of a turn is the second of the
-    next one, so that none profits from its place. One count of trainers follows the
-    other, unless the work mixes them: then a turn has all of them.
+    Each turn runs every program once. The first program of a turn is the second one of the next turn, so
+    that no program profits from its position. The numbers of trainers run one after the other, unless the
+    work mixes them; then each turn contains all of them.
     """
     rounds = [(n, t) for n in settings.trainers for t in range(settings.processes)]
     if work.mixed:

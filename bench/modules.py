@@ -1,4 +1,4 @@
-"""Modules of torch: trained by psbench, by DistributedDataParallel, and by torch alone."""
+"""Torch modules: trained by psbench, by DistributedDataParallel, and by torch alone."""
 import json
 import os
 from dataclasses import dataclass
@@ -12,15 +12,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 @dataclass(frozen=True)
 class Module:
-    """A module of a plugin and what it trains on: the reference model on the batches of torch_ps.py,
-    any other on the built-in digits, where both sides have the same batches and so the same losses."""
+    """A plugin's module and its training data. The reference model uses the batches of torch_ps.py. Any
+    other module uses the built-in digits, on which both sides have the same batches and so the same
+    losses."""
 
-    script: str    # beside this file
+    script: str    # in this file's folder
     hook: str
     batch: int
     samples: int
     sparse: bool = False
-    threads: int = 1    # for compute in each trainer
+    threads: int = 1    # compute threads of each trainer
 
     @property
     def key(self):
@@ -36,7 +37,7 @@ class Module:
 
     @property
     def lr(self):
-        """With which the digits are learnt; torch_ps.py has the other one."""
+        """The learning rate for the digits; torch_ps.py defines the other one."""
         return 0.01 if self.digits else 0.0001
 
     def iterations(self, epochs, trainers):
@@ -51,7 +52,7 @@ class Module:
 
 @dataclass(frozen=True)
 class PsbenchModule(PsbenchRun):
-    """psbench run with a module that its plugin serves."""
+    """psbench run with a module of a plugin."""
 
     def command(self, settings, trainers):
         registry = os.path.join(settings.out, "modules.json")
@@ -64,7 +65,7 @@ class PsbenchModule(PsbenchRun):
         return [*command[:run], "--registry", registry, "--no-user-registry", *command[run:]]
 
     def facts(self, result):
-        """Torch and its threads, as all models say it."""
+        """Torch and its threads, as in the facts of all models."""
         found = {(f.get("torch"), f.get("torch_threads")) for f in (p["facts"] for p in result["processes"]) if "torch" in f}
         if len(found) != 1 or next(iter(found))[1] != str(self.threads()):
             raise Failure(f"psbench's models computed with {sorted(found)} of torch and threads, not with {self.threads()} "
@@ -110,8 +111,8 @@ class TorchModuleAlone(TorchModule):
 
 @dataclass(frozen=True)
 class LossTable:
-    """First and last loss of trainer 0 on both sides, which must be the same: else the sides did not
-    train alike, and there is no table at all."""
+    """First and last loss of trainer 0 on both sides. They must be the same: otherwise, the sides trained
+    differently, and there is no table."""
 
     cases: tuple    # (name, psbench's program, the peer's)
     rel: float = 1e-3

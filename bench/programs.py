@@ -1,6 +1,6 @@
-"""The programs that communicate: how each is started and how its output is read.
+"""The programs that communicate: how to start each one and how to read its output.
 
-training.py has those that train.
+training.py has the programs that train.
 """
 import json
 import os
@@ -13,7 +13,7 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line chose; times in seconds, sizes in bytes."""
+    """The options of the command line; times in seconds, sizes in bytes."""
 
     out: str
     psbench: str = "bin/psbench"
@@ -38,7 +38,7 @@ class Settings:
 
 
 def size_flag(nbytes):
-    """4096 -> '4K', as psbench and the peers read it."""
+    """4096 -> '4K', the notation for psbench and the peers."""
     for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
         if nbytes % unit == 0:
             return f"{nbytes // unit}{name}"
@@ -81,7 +81,7 @@ class Program:
     name: str
 
     def runs_with(self, _trainers):
-        """Whether it takes turns at this count of trainers."""
+        """Whether it takes part at this number of trainers."""
         return True
 
     def build(self, _settings):
@@ -89,19 +89,18 @@ class Program:
         return None
 
     def command(self, settings, trainers):
-        """What one process runs, for all sizes of one count of trainers."""
+        """The command of one process, for all sizes at one number of trainers."""
         raise NotImplementedError
 
     def environment(self):
-        """Variables beside those that all programs get."""
+        """Variables in addition to those of all programs."""
         return {}
 
     def read(self, stdout, settings, trainers):
-        """(rows, about): what one process measured, and facts for the caption.
+        """(rows, about): the measurements of one process, and facts for the caption.
 
-        A communication has one row per size, with bytes and p50_us; whatever
-        has no sizes has one row. Failure if a row is missing, was measured in
-        another mode, or was voided.
+        A communication program has one row per size, with bytes and p50_us. A program without sizes has one
+        row. Raises Failure if a row is missing, was measured in another mode, or was voided.
         """
         raise NotImplementedError
 
@@ -110,7 +109,7 @@ class Program:
 
 
 def load_psbench(path, schema):
-    """The JSON that psbench left; it must be complete."""
+    """The JSON that psbench wrote; it must be complete."""
     with open(path, encoding="utf-8") as f:
         result = json.load(f)
     if result.get("schema") != schema:
@@ -128,7 +127,7 @@ class PsbenchComm(Program):
     mode: str = "fresh"
     place: str = "inplace"
     limits: bool = False
-    threads: int = 0    # of Go in every process, so of the server's reductions; 0: psbench's choice
+    threads: int = 0    # Go threads of every process, hence of the server's reductions; 0: psbench's choice
 
     def environment(self):
         return {"GOMAXPROCS": str(self.threads)} if self.threads else {}
@@ -214,8 +213,8 @@ class TorchAllReduce(Program):
 
 @dataclass(frozen=True)
 class MPIAllReduce(Program):
-    """All-reduce with MPI, built into the folder of results. vendor is that of Debian's names,
-    "openmpi" or "mpich"; without one it is what mpicc and mpirun are."""
+    """All-reduce with MPI, built in the folder of results. vendor is a suffix of Debian's program names,
+    "openmpi" or "mpich"; without it, the system's mpicc and mpirun are used."""
 
     mode: str = "fresh"
     vendor: str = ""
@@ -231,8 +230,8 @@ class MPIAllReduce(Program):
         return [self.tool("mpicc"), "-O2", "-o", self.executable(settings), source]
 
     def options(self, _trainers):
-        """Hardware threads count as slots: with more ranks than slots Open MPI
-        yields in its waits, and it may take a core with two threads for one."""
+        """Hardware threads count as slots. With more ranks than slots, Open MPI yields while it waits, and
+        by default it may count a core with two threads as one slot."""
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         return [*root, "--use-hwthread-cpus", "--oversubscribe"]
 
@@ -249,13 +248,13 @@ class MPIAllReduce(Program):
 
 @dataclass(frozen=True)
 class TunedOpenMPI(MPIAllReduce):
-    """The ring in segments of so many bytes, by the kernel's single copy."""
+    """The ring in segments of so many bytes, with single copies by the kernel."""
 
     vendor: str = "openmpi"
     segment: int = 256 << 10
 
     def options(self, trainers):
-        """Ranks have a core each, or yield in their waits where there are too few."""
+        """Each rank has its own core. If there are too few cores, ranks yield while they wait."""
         enough = trainers <= len(os.sched_getaffinity(0))
         place = ["--bind-to", "core"] if enough else ["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
         tuned = {"btl_vader_single_copy_mechanism": "cma", "coll_tuned_use_dynamic_rules": 1,
@@ -265,7 +264,7 @@ class TunedOpenMPI(MPIAllReduce):
 
 @dataclass(frozen=True)
 class MPICHAllReduce(MPIAllReduce):
-    """All-reduce with MPICH as it comes."""
+    """All-reduce with MPICH in its default configuration."""
 
     vendor: str = "mpich"
 

@@ -1,4 +1,4 @@
-"""The section of a work: what ran where and by which commands, then its tables."""
+"""The section of a work: the machine, the programs and their commands, then its tables."""
 import json
 import shlex
 
@@ -12,7 +12,7 @@ def load(path):
 
 
 def only(facts, what, pick):
-    """The one value that all facts must share."""
+    """The common value of all facts, which must be the same."""
     values = {pick(f) for f in facts}
     if len(values) != 1:
         raise Failure(f"the results are of more than one {what}: {', '.join(map(str, sorted(values)))}")
@@ -31,7 +31,7 @@ def libraries(records):
 
 
 def loud(records):
-    """The turns that are marked because others used much of the CPU, e.g. '2 trainers: 3, 5'."""
+    """The turns marked because other processes used much of the CPU, e.g. '2 trainers: 3, 5'."""
     by_trainers = {t: sorted(turn + 1 for turn in loud_turns(records, t)) for t in counts(records)}
     return "; ".join(f"{t} trainers: {', '.join(map(str, turns))}" for t, turns in by_trainers.items() if turns)
 
@@ -51,7 +51,7 @@ def caption(records):
 
 
 def commands(records):
-    """One command of each program, with its variables, for the first count of trainers."""
+    """One command of each program, with its variables, for the first number of trainers."""
     first = {}
     for r in records:
         first.setdefault(r["program"], (r["env"], r["command"]))
@@ -64,6 +64,6 @@ def commands(records):
 
 
 def section(work, records):
-    """A table of programs that did not run is left out."""
+    """The section; it leaves out tables of programs that did not run."""
     tables = [t.markdown(records) for t in work.tables]
     return "\n".join([f"### {work.title}\n", caption(records), commands(records), *filter(None, tables)])

@@ -1,11 +1,10 @@
-"""Records to Markdown tables. Nothing here measures.
+"""Converts records to Markdown tables. It measures nothing.
 
-A cell 'a (b..c)' is the median over the processes, with the smallest and the
-largest of them. A ratio is the peer's median over psbench's median, or psbench's
-over the peer's where more is better; its spread is the smallest and the largest
-ratio of two processes of the same turn, which ran one after the other. The ratio of
-medians always lies within that spread. So it is with the cost of a hook, the
-difference to noop within a turn, and its median.
+A cell 'a (b..c)' is the median over the processes, with the smallest and the largest value. A ratio is the
+peer's median over psbench's median, or the inverse if more is better. The spread of a ratio is the smallest
+and the largest ratio of two processes in the same turn, which ran one after the other. The ratio of medians
+always lies within that spread. The same holds for the cost of a hook, which is the difference to noop
+within a turn.
 """
 from dataclasses import dataclass
 from statistics import median
@@ -28,7 +27,7 @@ def spread(values):
 
 
 def ratio(theirs, ours):
-    """How many times faster ours is; {turn: duration} each, the same turns."""
+    """How many times faster psbench is. Both arguments are {turn: duration} with the same turns."""
     pairs = [theirs[t] / ours[t] for t in ours]
     return Spread(median(theirs.values()) / median(ours.values()), min(pairs), max(pairs))
 
@@ -44,7 +43,7 @@ def cell(s, unit=""):
 
 
 def duration(s):
-    """A spread in us, in the unit that suits its median."""
+    """A spread given in us, printed in a unit that suits its median."""
     return cell(s, " µs") if s.mid < 1000 else cell(s.scaled(1e-3), " ms")
 
 
@@ -52,18 +51,18 @@ def percentage(s):
     return f"{s.mid:.1%} ({s.low:.1%}..{s.high:.1%})"
 
 
-# Share of the CPU time that others may use during a process before its turn is marked.
+# Largest share of the CPU time used by others during a process before its turn is marked.
 LOUD = 0.1
 
 
 def loud_turns(records, trainers):
-    """The turns in which others used much of the CPU while one of the programs ran."""
+    """The turns in which other processes used much of the CPU while one of the programs ran."""
     return {r["turn"] for r in records if r["trainers"] == trainers and r["foreign_share"] > LOUD}
 
 
 def verdict(mid, turns, target, reaches, loud=()):
-    """'yes (4/5)': the median reaches the target, and so do 4 of 5 turns, a {turn: value}.
-    'yes (4/5, 2 loud)': two of the five are of the loud ones."""
+    """'yes (4/5)': the median reaches the target, and 4 of 5 turns, a {turn: value}, do too. 'yes (4/5, 2
+    loud)': two of the five turns are loud."""
     if target is None:
         return "-"
     count = sum(reaches(v, target) for v in turns.values())
@@ -105,7 +104,7 @@ def by_turn(records, program, trainers, field, nbytes=None):
 
 
 def common_turns(*series):
-    """The series, restricted to the turns that all of them have."""
+    """The series, restricted to their common turns."""
     turns = sorted(set.intersection(*(set(s) for s in series)))
     if not turns:
         raise Failure("no turn has results of all programs: measure again")
@@ -120,11 +119,11 @@ def cases(records, program):
 
 @dataclass(frozen=True)
 class RatioTable:
-    """How many times faster psbench is than a peer, per trainers and size."""
+    """How many times faster psbench is than a peer, by number of trainers and size."""
 
     ours: str
     theirs: str
-    target: Callable    # (trainers, bytes) -> the least ratio, or None
+    target: Callable    # (trainers, bytes) -> the lowest accepted ratio, or None
 
     def markdown(self, records):
         rows = []
@@ -146,7 +145,7 @@ class FastestTable:
 
     ours: str
     theirs: tuple
-    target: Callable    # (trainers, bytes) -> the least ratio, or None
+    target: Callable    # (trainers, bytes) -> the lowest accepted ratio, or None
 
     def markdown(self, records):
         rows = []
@@ -165,10 +164,10 @@ class FastestTable:
 
 @dataclass(frozen=True)
 class ShareTable:
-    """psbench's share of a limit of the machine, measured in the same process."""
+    """psbench's result as a share of a limit of the machine, measured in the same process."""
 
     ours: str
-    target: Callable    # (trainers, bytes) -> the least share, or None
+    target: Callable    # (trainers, bytes) -> the lowest accepted share, or None
 
     def markdown(self, records):
         rows = []
@@ -193,7 +192,7 @@ class ShareTable:
 
 @dataclass(frozen=True)
 class CostTable:
-    """What a hook costs: time per batch above noop, psbench's in percent of PyTorch's."""
+    """The cost of a hook: time per batch above noop, psbench's in percent of PyTorch's."""
 
     hooks: tuple
     target: float
@@ -229,16 +228,16 @@ class CostTable:
 
 
 def counts(records):
-    """The counts of trainers, in the order in which they ran."""
+    """The numbers of trainers, in the order in which they ran."""
     return list(dict.fromkeys(r["trainers"] for r in records))
 
 
 @dataclass(frozen=True)
 class RateTable:
-    """How many times more psbench does per second than the fastest of its peers.
+    """How many times more work psbench does per second than the fastest of its peers.
 
-    Each case has a name, psbench's program and those of the peers. The fastest
-    peer is the one with the highest median at that count of trainers.
+    Each case has a name, psbench's program and the peers' programs. The fastest peer has the highest median
+    at that number of trainers.
     """
 
     cases: tuple
@@ -263,7 +262,7 @@ class RateTable:
 
 @dataclass(frozen=True)
 class ValueTable:
-    """What programs measured, with the value to stay below, if any."""
+    """Measured values of programs, with an upper limit, if any."""
 
     programs: tuple
     field: str

@@ -106,7 +106,7 @@ def running(group):
 
 class Processes(unittest.TestCase):
     def test_nothing_outlives_a_timeout(self):
-        """The second child ignores the request to end."""
+        """The second child ignores SIGTERM."""
         with tempfile.TemporaryDirectory() as folder:
             pid_file = os.path.join(folder, "pid")
             script = f"echo $$ > {pid_file}; sleep 60 & (trap '' TERM; sleep 60) & wait"
@@ -188,7 +188,7 @@ class Compare(harness.Compare):
         self.assertEqual(targets, gloo + mpi_fresh + mpi_warm)
 
     def test_copies_are_compared_with_the_fastest_setting(self):
-        """The fake takes longer the more often it was started as the same program."""
+        """The fake program takes longer with each start under the same name."""
         status, out, err = self.measured("copies", "--processes", "2", "--trainers", "2,4", "--sizes", "4K,64K")
         self.assertEqual(status, 0, err)
         copied, in_place, mpich = (self.lines(out)[at:at + 4] for at in (0, 4, 8))

@@ -47,7 +47,7 @@ class Launching(harness.Compare):
 
 
 class CPUTime(unittest.TestCase):
-    """The script that asks for the CPU time, for real."""
+    """Runs the real script that measures CPU time."""
 
     def run_script(self, *argv):
         done = subprocess.run([sys.executable, os.path.join(HERE, "peers", "cpu_time.py"), *argv],

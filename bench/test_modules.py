@@ -9,7 +9,7 @@ import harness  # noqa: E402
 
 
 class Modules(harness.Compare):
-    """Modules of torch, beside torch itself."""
+    """Torch modules under psbench, compared with torch itself."""
 
     def test_data_parallel_beside_ddp(self):
         status, out, err = self.measured("module", "--processes", "2", "--epochs", "2")

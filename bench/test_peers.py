@@ -16,7 +16,7 @@ def torch_is_there():
 
 @unittest.skipUnless(os.path.exists(PSBENCH) and torch_is_there(), "needs make build and python3-torch")
 class Peers(unittest.TestCase):
-    """Peers train what psbench trains: with the same data their losses agree."""
+    """Peers train the same as psbench: with the same data, their losses agree."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -29,7 +29,7 @@ class Peers(unittest.TestCase):
         return done.stdout
 
     def batches(self, **settings):
-        """Those of torch_ps.py."""
+        """The batches of torch_ps.py."""
         program = ("import json, sys, types; sys.path.insert(0, sys.argv[1]); import torch_ps; "
                    "args = types.SimpleNamespace(**json.loads(sys.argv[2])); "
                    "print(json.dumps([[t.tolist() for t in b] for b in torch_ps.make_batches(args)]))")
@@ -50,7 +50,8 @@ class Peers(unittest.TestCase):
         lr, width, layers = 32, 104, 2
         batches = self.batches(max_val=100, sparsity=20, samples=100, sample_length=100, batch=10, seed=0)
         want = self.psbench_losses(batches, lr, width, layers)
-        self.assertGreater(max(abs(v - losses[0]) for losses in want for v in losses), 1e-3)    # else they agree whatever is trained
+        # otherwise they would agree for any training
+        self.assertGreater(max(abs(v - losses[0]) for losses in want for v in losses), 1e-3)
         for hook in ("rpc", "ddp"):
             with self.subTest(hook):
                 dump = os.path.join(self.folder, f"{hook}.json")

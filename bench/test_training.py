@@ -70,7 +70,8 @@ class Training(harness.Compare):
     def test_cuda_compares_servers_and_groups_on_one_card(self):
         status, out, err = self.measured("cuda", "--processes", "3", "--epochs", "2")
         self.assertEqual(status, 0, err)
-        # ours: 11, 12, 13 ms with a server and 13, 14, 15 in a group, then three more at batch 128; theirs: 30 and 14.
+        # ours: 11, 12, 13 ms with a server and 13, 14, 15 in a group, then three more at batch 128; theirs: 30 and
+        # 14.
         lines = self.lines(out)
         self.assertEqual([line[1] for line in lines], ["rpc", "allreduce"] * 2)
         self.assertEqual(lines[0][3:], ["PyTorch RPC hook", "323 (312..333)", "2.58 (2.46..2.73)", "1.5", "yes (3/3)"])
@@ -160,7 +161,7 @@ class Training(harness.Compare):
         lines = self.lines(out)
         self.assertEqual([line[:2] for line in lines], [["2", "ddp rpc"], ["2", "ddp allreduce"], ["2", "hybrid"],
                                                         ["3", "batch_update"], ["8", "hybrid"]])
-        # The larger of two trainers: 151, 152, 153 MiB, less 40, 18 and 4.
+        # The larger of two trainers: 151, 152 and 153 MiB, minus 40, 18 and 4.
         self.assertEqual(lines[0][2:], ["152 (151..153)", "40.0 (40.0..40.0)", "18.0 (18.0..18.0)", "4.00 (4.00..4.00)",
                                         "90.0 (89.0..91.0)", "< 40", "**no** (0/3)"])
 
@@ -209,7 +210,7 @@ sys.exit(7)
 
 
 class Memory(unittest.TestCase):
-    """The scripts that look at memory, for real."""
+    """Runs the real scripts that measure memory."""
 
     def run_script(self, name, *argv):
         done = subprocess.run([sys.executable, os.path.join(HERE, "peers", name), *argv], stdout=subprocess.PIPE,

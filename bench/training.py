@@ -1,7 +1,7 @@
-"""The programs that train: psbench run and PyTorch, and what memory they need.
+"""The programs that train, psbench run and PyTorch, and their memory use.
 
-Both sides of a comparison get the same case: it says what they train and how many
-iterations each trainer then runs in the measured pass.
+Both sides of a comparison get the same case. It defines the training and the number of iterations of each
+trainer in the measured pass.
 """
 from dataclasses import dataclass
 
@@ -24,8 +24,8 @@ class Ddp:
     sparse: bool = False
     samples: int = 100
     batch: int = 10
-    blas: str = "openblas"    # what multiplies in psbench; PyTorch has OpenBLAS
-    threads: int = 1          # for compute in each trainer
+    blas: str = "openblas"    # psbench's matrix library; PyTorch uses OpenBLAS
+    threads: int = 1          # compute threads of each trainer
 
     def iterations(self, epochs, trainers):
         return self.samples // self.batch // trainers * epochs
@@ -41,11 +41,11 @@ class Ddp:
 
 @dataclass(frozen=True)
 class Dlrm:
-    """The recommendation model, its tables' gradients by a server, the others by all-reduce."""
+    """The recommendation model. A server averages its tables' gradients; all-reduce averages the others."""
 
-    batches: int = 10    # of a trainer in an epoch
+    batches: int = 10    # per trainer and epoch
     batch: int = 128
-    blas: str = "openblas"    # what multiplies in psbench; PyTorch has OpenBLAS
+    blas: str = "openblas"    # psbench's matrix library; PyTorch uses OpenBLAS
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs
@@ -59,9 +59,9 @@ class Dlrm:
 
 @dataclass(frozen=True)
 class Hybrid:
-    """As many servers with an embedding table as trainers of the dense layers."""
+    """The hybrid system, with one server of an embedding table per trainer of the dense layers."""
 
-    batches: int = 10    # of a trainer in an epoch; both sides' own default
+    batches: int = 10    # per trainer and epoch; the default of both sides
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs
@@ -75,9 +75,9 @@ class Hybrid:
 
 @dataclass(frozen=True)
 class BatchUpdate:
-    """A server that owns the model and answers with it."""
+    """The batch-update system, whose server owns the model and answers with it."""
 
-    batches: int = 1000    # of a trainer in an epoch
+    batches: int = 1000    # per trainer and epoch
 
     def iterations(self, epochs, _trainers):
         return self.batches * epochs
@@ -94,7 +94,7 @@ class PsbenchRun(Program):
     """psbench run. Its warm-up pass is as long as the measured one."""
 
     case: object = None
-    counts: tuple = ()    # of trainers at which it takes turns; none for all
+    counts: tuple = ()    # numbers of trainers at which it takes turns; empty: all
 
     def runs_with(self, trainers):
         return not self.counts or trainers in self.counts
@@ -117,7 +117,7 @@ class PsbenchRun(Program):
         return [self.row(result, wanted, stdout)], {"environment": result["environment"], "library": self.facts(result)}
 
     def facts(self, result):
-        """What it computed with, in words; Failure if that is not what PyTorch computes with."""
+        """The libraries of its computation, in words. Raises Failure if they differ from PyTorch's."""
         facts = next(p["facts"] for p in result["processes"] if p["kind"] == "trainer")
         blas = getattr(self.case, "blas", "openblas")
         if facts.get("blas") != blas or facts.get("blas_threads") != str(self.threads()):
@@ -126,7 +126,7 @@ class PsbenchRun(Program):
         return f"psbench run over {result['transport']} with {facts.get('blas_core')} kernels of {NAMES[blas]}"
 
     def row(self, result, iterations, _stdout):
-        """What one process measured, from its result and the iterations of a trainer."""
+        """The measurements of one process, from its result and a trainer's number of iterations."""
         throughput = result["throughput"]
         return {"batch_ms": throughput["seconds"] * 1e3 / iterations,
                 "samples_per_second": throughput["samples_per_second"],
@@ -136,8 +136,8 @@ class PsbenchRun(Program):
 
 @dataclass(frozen=True)
 class PsbenchHybrid(PsbenchRun):
-    """psbench run, with the figure that the hybrid benchmark gives: the samples of
-    an epoch of all trainers over the median time of an epoch."""
+    """psbench run, with the result of the hybrid benchmark: the samples of all trainers in an epoch,
+    divided by the median time of an epoch."""
 
     def row(self, result, iterations, stdout):
         epochs = sorted(ns / 1e9 for s in result["series"] if s["type"] == "epoch_metric" for ns in s["duration_ns"])
@@ -150,7 +150,7 @@ class PsbenchHybrid(PsbenchRun):
 
 @dataclass(frozen=True)
 class PsbenchMemory(PsbenchRun):
-    """psbench run, and what the memory of its largest trainer is made of; MiB."""
+    """psbench run, and the components of its largest trainer's memory, in MiB."""
 
     def command(self, settings, trainers):
         return [*settings.peer("shared_memory.py"), *super().command(settings, trainers)]
@@ -171,7 +171,7 @@ class PsbenchMemory(PsbenchRun):
 
 
 def last_line(name, stdout, **expected):
-    """The last line of a peer's output that has these values."""
+    """The last line of a peer's output with these values."""
     lines = [line for line in json_lines(stdout) if all(line.get(k) == v for k, v in expected.items())]
     if not lines:
         raise Failure(f"{name} reported nothing with " + ", ".join(f"{k} {v}" for k, v in expected.items()))
@@ -283,7 +283,7 @@ class TorchBatchUpdate(Program):
 
 @dataclass(frozen=True)
 class BlasMemory(Program):
-    """What the BLAS library adds to the memory of a process that uses it; MiB."""
+    """The additional memory of a process that uses the BLAS library, in MiB."""
 
     def command(self, settings, _trainers):
         return settings.peer("blas_memory.py")

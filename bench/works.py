@@ -1,4 +1,4 @@
-"""The works: which programs take turns, and what psbench shall reach."""
+"""The works: the programs that take turns, and the targets for psbench."""
 from dataclasses import dataclass
 
 from devices import OnDevices, PsbenchOnDevices, TorchOnDevices
@@ -23,8 +23,8 @@ class Work:
     trainers: tuple = (2,)
     sizes: tuple = SIZES
     epochs: int = 20
-    fixed: bool = False    # the counts of trainers are part of the work
-    mixed: bool = False    # a turn has all counts of trainers, which are compared with each other
+    fixed: bool = False    # the work fixes the numbers of trainers
+    mixed: bool = False    # a turn contains all numbers of trainers, which are compared with each other
 
 
 def at_every_size(target):
@@ -44,7 +44,8 @@ def reduce_share(trainers, nbytes):
 
 
 def pushpull(places):
-    """psbench's server reduces with all cores, TensorPipe's with one; so there is a row of one, too."""
+    """psbench's server reduces with all cores, TensorPipe's with one, so there is also a row for one
+    core."""
     label = {"inplace": "psbench", "copy": "psbench copy"}
     target = {label["inplace"]: 10, label["copy"]: 5, "psbench, server of one thread": None}
     programs = [PsbenchComm(label[p], "pushpull", server="average", place=p) for p in places]
@@ -68,7 +69,7 @@ def allreduce(mode):
 
 
 def copies():
-    """Gradients in ordinary memory, as MPI's are."""
+    """With gradients in ordinary memory, as for MPI."""
     ours = [PsbenchComm("psbench copy", "allreduce", place="copy"), PsbenchComm("psbench in place", "allreduce")]
     tuned = [TunedOpenMPI(f"Open MPI, {kib} KiB", segment=kib * KIB) for kib in (128, 256, 512)]
     mpich = MPICHAllReduce("MPICH")
@@ -105,7 +106,7 @@ def training(hooks):
 
 
 def ddp(hooks, batch):
-    """Batches of 128 take long, so there are fewer of them."""
+    """Batches of 128 take long, so there are fewer."""
     samples, target, epochs = {10: (100, 3, 20), 128: (2560, 1.3, 5)}[batch]
     programs, cases = [], []
     for hook in hooks:
@@ -118,7 +119,7 @@ def ddp(hooks, batch):
 
 
 def cuda(batch, backend="gloo"):
-    """On one card with a server, and in a group; over NCCL in a group alone, on a card for each trainer."""
+    """On one card: with a server, and in a group. Over NCCL: only in a group, with one card per trainer."""
     samples, epochs = {10: (100, 100), 128: (2560, 20)}[batch]
     programs, tables = [], []
     for hook, peer, target in (("rpc", "PyTorch RPC hook", 1.5), ("allreduce", f"PyTorch DDP over {backend}", 1)):
@@ -133,7 +134,7 @@ def cuda(batch, backend="gloo"):
 
 
 def step(batch):
-    """One trainer without communication: psbench's own matrix product beside PyTorch's OpenBLAS."""
+    """One trainer without communication: psbench's own matrix product compared with PyTorch's OpenBLAS."""
     samples, epochs = {10: (100, 10), 128: (1280, 3)}[batch]
     programs, cases = [], []
     for threads, label in ((1, "one thread"), (2, "two threads")):
@@ -151,7 +152,7 @@ MODULES = (("reference", "../python/examples/reference_model.py", 10, 100),
 
 
 def modules(hook, peer, title, name, target, counts):
-    """Modules of torch under psbench, beside peer, which trains the same ones."""
+    """Torch modules under psbench, compared with peer, which trains the same modules."""
     programs, cases, losses = [], [], []
     for module, script, batch, samples in MODULES:
         case = Module(script, hook, batch, samples)
@@ -170,7 +171,7 @@ def module_ddp():
 
 
 def module_step():
-    """One trainer without communication: what psbench adds to torch's own step."""
+    """One trainer without communication: the overhead of psbench over torch's own step."""
     return modules("noop", TorchModuleAlone, "A step of torch modules", "modulestep", 1 / 1.1, (1,))
 
 
@@ -200,7 +201,7 @@ def batchupdate():
 
 
 def start():
-    """The batches of the original, since more of them take time to make."""
+    """Uses the original's number of batches, because creating more takes time."""
     programs = (PsbenchRun("ddp rpc", Ddp("rpc"), (2,)), PsbenchRun("hybrid", Hybrid(), (2, 8)),
                 PsbenchRun("batch_update", BatchUpdate(4), (3,)))
     return Work("start", "From the start of psbench to the first warm-up iteration", programs,
@@ -209,15 +210,15 @@ def start():
 
 
 def launch():
-    """Without a group a process costs what it costs at 8 trainers; with one, every pair of
-    trainers shares memory."""
+    """Without a group, a process should cost about the same as at 8 trainers. With a group, every pair of
+    trainers shares memory, so there is no target."""
     cases = (("noop", 1.5), ("rpc", 1.5), ("allreduce", None))
     return Work("launch", "Launching many ranks", tuple(PsbenchLaunch(hook, Ranks(hook)) for hook, _ in cases),
                 tuple(LaunchTable(hook, target) for hook, target in cases), trainers=COUNTS, sizes=(), epochs=1, mixed=True)
 
 
 def memory():
-    """Epochs enough for the segments to be looked at more than once."""
+    """Enough epochs to sample the segments more than once."""
     programs = (PsbenchMemory("ddp rpc", Ddp("rpc"), (2,)), PsbenchMemory("ddp allreduce", Ddp("allreduce"), (2,)),
                 PsbenchMemory("hybrid", Hybrid(), (2, 8)), PsbenchMemory("batch_update", BatchUpdate(), (3,)))
     return Work("memory", "Memory of a trainer process", (*programs, BlasMemory("BLAS")),

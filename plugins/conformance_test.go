@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/plugintest"
 )
 
-// what is said of parts whose declaration does not say enough.
+// said has options for the parts whose declaration is incomplete.
 var said = map[string][]plugintest.Option{
 	"trainer ddp": {
 		plugintest.InTrainer(sdk.KindDDPModel, "basic"), plugintest.InTrainer(sdk.KindHookState, "basic"),
@@ -24,7 +24,7 @@ var said = map[string][]plugintest.Option{
 	"model dummy": {plugintest.Settings(`{"num_embeddings": 20, "embedding_dim": 6, "dense_input_size": 6, "dense_output_size": 6}`)},
 }
 
-// All of psbench's own parts keep the contracts that parts from outside are held to.
+// All of psbench's own parts pass the checks for parts from outside.
 func TestConformance(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "three.csv")
 	if err := os.WriteFile(file, []byte("3,1,0\n1,4,1\n2,2,0\n"), 0o600); err != nil {
@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 		}
 		name := string(part.Kind) + " " + part.Key
 		options := said[name]
-		if raceDetector { // a huge batch has no more goroutines than a small one
+		if raceDetector { // the check compares goroutine counts of huge and small batches
 			options = append(options, plugintest.Largest(64))
 		}
 		t.Run(name, func(t *testing.T) { plugintest.Check(t, part, options...) })

@@ -1,10 +1,9 @@
-// Package plugins lists the parts that psbench itself provides. A plugin from outside may
-// serve them beside its own, so that a trainer of its own has psbench's hooks, criteria and
-// models in its process:
+// Package plugins lists the parts that psbench itself provides. An external plugin may serve these parts together
+// with its own. The plugin's trainer then has psbench's hooks, criteria and models in the same process:
 //
 //	plugin.Serve(append(plugins.Parts(), sdk.NewTrainer("mine", settings{}, newTrainer))...)
 //
-// Its registry file then says that it includes the plugin builtin.
+// The plugin's registry file then says that the plugin includes the plugin builtin.
 package plugins
 
 import (
@@ -30,9 +29,8 @@ func Parts() []sdk.Part {
 	)
 }
 
-// Builtin lists what psbench serves: its parts, and Internal ones.
+// Builtin lists all parts that psbench serves: those of Parts and Internal.
 func Builtin() []sdk.Part { return slices.Concat(Parts(), Internal()) }
 
-// Internal lists the parts by which `psbench plugin check` carries the points of a contract out, which no
-// registry names.
+// Internal lists the parts that `psbench plugin check` uses to test points of a contract. No registry names them.
 func Internal() []sdk.Part { return conformance.Parts() }

@@ -2,5 +2,5 @@
 
 package plugins
 
-// raceDetector says that the tests run with it, ten times slower.
+// raceDetector reports that the race detector is on; tests then run ten times slower.
 const raceDetector = true

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Parts of different kinds, and trainers, know nothing of each other: what they share is in sdk
-// or in an internal package. Tests may bring parts together.
+// Parts of different kinds do not import each other, and trainers do not either. Shared code is in sdk or in an
+// internal package. Tests may combine parts.
 func TestSiblingsAreNoLibraries(t *testing.T) {
 	const module = "github.com/psbench/psbench/plugins/"
 	checked := 0
@@ -40,7 +40,7 @@ func TestSiblingsAreNoLibraries(t *testing.T) {
 	}
 }
 
-// part is the folder that a file or package belongs to: of one kind, or of one trainer.
+// part returns the folder that a file or package belongs to: the folder of one kind or of one trainer.
 func part(path string) string {
 	names := strings.Split(path, "/")
 	if names[0] == "trainers" && len(names) > 1 {

@@ -1,10 +1,9 @@
-// Package python holds the Python package psbench, which plugins in Python import. Every psbench
-// binary carries it.
+// Package python holds the Python package psbench, which Python plugins import. Every psbench binary contains it.
 package python
 
 import "embed"
 
-// Files are those of the package, below a folder psbench.
+// Files are the files of the package, in a folder psbench.
 //
 //go:embed psbench/*.py psbench/*/*.py psbench/*/*/*.py psbench/py.typed psbench/psbench.binpb
 var Files embed.FS

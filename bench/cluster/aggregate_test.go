@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Where trainers of a node push as one, reference cases agree and losses are those of one host.
+// If a node's trainers push as one, the reference cases still pass and the losses match those on one host.
 func aggregated(t *testing.T, s *slurm) {
 	args := append([]string{"run", "--ntrainer", "4", "--nserver", "1", "--iterations", "20", "--quiet"}, small...)
 	want, _ := losses(t, func(file string) (string, error) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// psbench comm measures between nodes. It says between what, and what the link there can do, and finds every value
-// right.
+// psbench comm measures between nodes. It reports the endpoints and the capacity of the link, and finds every value
+// correct.
 func commBetweenNodes(t *testing.T, s *slurm) {
 	for _, c := range []struct {
 		args, hosts, links string

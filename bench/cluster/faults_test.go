@@ -22,26 +22,26 @@ import (
 
 var seeds = flag.Int("seeds", 2, "faults of each kind, each at a moment of its own")
 
-// The waits of runs that a fault ends, and how much later all must be over: two seconds, and two more for a
-// machine that is busy.
+// timeout is the timeout of runs that a fault ends. late is the time allowed after it: two seconds, and two more
+// for a busy machine.
 const (
 	timeout = 4 * time.Second
 	late    = 4 * time.Second
 )
 
-// moment is when a fault strikes a run, and whom, if it strikes one of several.
+// moment is the time at which a fault hits a run, and the victim if there are several candidates.
 type moment struct {
-	phase  string // of the run; "" is when both nodes have a process of it
+	phase  string // phase of the run; "" means that both nodes have a process of the run
 	after  time.Duration
 	victim string
 }
 
-// String is the moment in a table.
+// String returns the moment in the form for a table.
 func (m moment) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s +%d ms", m.victim, m.phase, m.after.Milliseconds()))
 }
 
-// drawn is the moment of a seed. Those of odd seeds are in the measured pass, or just after it; the others are
+// drawn draws the moment for a seed. For odd seeds, it is in the measured pass or just after it; for others, it is
 // anywhere before.
 func drawn(kind string, seed int, victims ...string) moment {
 	h := fnv.New64a()
@@ -58,7 +58,7 @@ func drawn(kind string, seed int, victims ...string) moment {
 	return m
 }
 
-// table is what came of faults, a line for each.
+// table collects the results of faults, one line each.
 type table struct {
 	t *testing.T
 	strings.Builder
@@ -81,19 +81,19 @@ func (tb *table) add(cells ...any) {
 		_, _ = fmt.Fprint(tb.out, c, "\t")
 	}
 	_, _ = fmt.Fprintln(tb.out)
-	tb.t.Log(cells...) // at once: the table comes at the end
+	tb.t.Log(cells...) // printed at once, because the table comes only at the end
 }
 
-// struck is a run on two nodes that a fault strikes.
+// struck is a run on two nodes that a fault hits.
 type struck struct {
 	*slurm
 	cmd   *exec.Cmd
 	said  *lines
 	ended chan error
-	file  string // of its result
+	file  string // file of its result
 }
 
-// start begins a run and returns at the moment, or when the run is over before.
+// start starts a run and returns at the moment, or when the run ends before.
 func (s *slurm) start(ctx context.Context, at moment, args ...string) *struck {
 	s.t.Helper()
 	r := &struck{slurm: s, said: &lines{}, ended: make(chan error, 1),
@@ -115,7 +115,7 @@ func (s *slurm) start(ctx context.Context, at moment, args ...string) *struck {
 	return r
 }
 
-// over says whether the run is.
+// over reports whether the run has ended.
 func (r *struck) over() bool {
 	select {
 	case err := <-r.ended:
@@ -126,16 +126,16 @@ func (r *struck) over() bool {
 	}
 }
 
-// kill kills the processes of a node that fit a pattern, once there are some.
+// kill kills the processes of a node whose command lines match a pattern. kill first waits for such processes.
 func (r *struck) kill(node, pattern string) {
 	r.t.Helper()
 	until(r.t, "on "+node+" something fits "+pattern, func() bool {
-		_, err := r.on(node, "pkill", "-KILL", "-f", pattern) // a node has processes of its own alone
+		_, err := r.on(node, "pkill", "-KILL", "-f", pattern) // a node has its own processes only
 		return err == nil || r.over()
 	})
 }
 
-// sentences are what psbench said on standard error beside its progress.
+// sentences returns psbench's messages on standard error without its progress.
 func (r *struck) sentences() (list []string) {
 	for line := range strings.Lines(r.said.String()) {
 		if text, is := strings.CutPrefix(line, "psbench: "); is {
@@ -145,8 +145,8 @@ func (r *struck) sentences() (list []string) {
 	return list
 }
 
-// Whatever is killed or cut off, and whenever, the run ends within its timeout and two seconds, with a sentence
-// that names host and rank and with what it has, and nothing is left on any host.
+// Faults kill processes or cut links at any time. The run must end within its timeout and two seconds, with a
+// sentence that names host and rank and with the results so far. Nothing may remain on any host.
 func TestFaults(t *testing.T) {
 	s, rows := up(t, 2), newTable(t)
 	hosts := map[string]string{"trainer0": "node1", "trainer3": "node2", "server4": "node1", "server5": "node2",
@@ -185,8 +185,9 @@ func TestFaults(t *testing.T) {
 				if c.repair != nil {
 					c.repair()
 				}
-				if c.kind == "node" { // of which srun waits for news, for as long as Slurm is told to
-					// else judge tells, once all is mended
+				// srun may wait long for news of a lost node. So the test waits for psbench's sentence and then kills srun;
+				// judge reports a missing sentence.
+				if c.kind == "node" {
 					for until := time.Now().Add(2 * timeout); len(r.sentences()) == 0 && time.Now().Before(until); {
 						time.Sleep(50 * time.Millisecond)
 					}
@@ -197,13 +198,14 @@ func TestFaults(t *testing.T) {
 				said := r.sentences()
 				rows.add(c.kind, seed, at, fmt.Sprintf("%.1f", took.Seconds()), len(left), strings.Join(said, " | "))
 				s.recover("node1", "node2")
-				// Slurm kills all of a task at once, also who would remove its folder: the next run on the host does.
+				// Slurm kills all processes of a task at once, including the one that would remove the folder. The next run on
+				// the host removes it.
 				if out, err := s.srun(2,
 					append([]string{"run", "--iterations", "2", "--quiet"}, small...)...); err != nil {
 					t.Errorf("the next run: %v\n%s", err, out)
 				}
 				s.clean("node1", "node2")
-				// else somebody was killed who removes them
+				// otherwise, the fault killed the process that removes them
 				if len(left) > 0 && c.kind != "agent" && c.kind != "core" && c.kind != "node" {
 					t.Errorf("of temporary files there are %q", left)
 				}
@@ -213,7 +215,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// judge reports what is not as it must be of a run that is over.
+// judge reports everything that is wrong with an ended run.
 func (r *struck) judge(kind string, at moment, hosts map[string]string, took time.Duration, err error) {
 	r.t.Helper()
 	said := r.sentences()
@@ -226,7 +228,7 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 	if took > timeout+late {
 		r.t.Errorf("it ended after %v", took)
 	}
-	cut := kind == "link" || kind == "partition" // and who is cut off says so as well
+	cut := kind == "link" || kind == "partition" // a process that is cut off reports it too
 	if len(said) == 0 || len(said) > 1 && !cut || len(said) > 2 {
 		r.t.Fatalf("it said %d sentences:\n%s", len(said), r.said)
 	}
@@ -239,7 +241,7 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 		}
 	}
 	if strings.Contains(said[0], "a task that says nothing is missing") {
-		return // before all have met PMI tells nobody whom it misses
+		return // before all tasks have met, PMI does not report which one is missing
 	}
 	host := at.victim
 	if kind == "rank" {
@@ -251,7 +253,7 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 	if !strings.Contains(strings.Join(said, " "), host) {
 		r.t.Errorf("it does not name %s:\n%s", host, r.said)
 	}
-	core := at.victim == "node1" // with it what there is goes
+	core := at.victim == "node1" // the results so far are lost with the core
 	if at.phase == "measured pass" && !core && at.victim != "data" {
 		if res, err := readResult(r.file); err != nil || res.Complete || res.Error == "" ||
 			res.Throughput.Samples == 0 {
@@ -260,8 +262,8 @@ func (r *struck) judge(kind string, at moment, hosts map[string]string, took tim
 	}
 }
 
-// What passes is survived, with the same losses: a partition of a second, a link that loses one in a hundred
-// of the packets of a node, and a host that runs for a fifth of the time.
+// Runs survive temporary faults with the same losses: a partition of one second, a link that loses one in a hundred
+// packets of a node, and a host that runs for a fifth of the time.
 func TestSurvived(t *testing.T) {
 	s, rows := up(t, 2, "WIRE=-delay 100us", "PSB_WIRE="+program(t, "./wire")), newTable(t)
 	args := append([]string{"run", "--ntrainer", "2", "--nserver", "1", "--iterations", "2000", "--rpc-timeout", "20"},
@@ -284,7 +286,7 @@ func TestSurvived(t *testing.T) {
 	} {
 		for seed := 1; seed <= *seeds; seed++ {
 			at := drawn(c.kind, seed)
-			at.after /= 4 // the run takes no longer than it must
+			at.after /= 4 // keeps the run short
 			t.Run(fmt.Sprintf("%s/%d", c.kind, seed), func(t *testing.T) {
 				s := s.within(t)
 				defer s.wire("heal 10.77.0.2")
@@ -308,7 +310,7 @@ func TestSurvived(t *testing.T) {
 	s.clean("node1", "node2")
 }
 
-// result is what the tests read of one.
+// result is the part of a run's result that the tests read.
 type result struct {
 	Complete   bool        `json:"complete"`
 	Error      string      `json:"error"`
@@ -319,7 +321,7 @@ type result struct {
 	Placement placed `json:"placement"`
 }
 
-// placed is where a run was.
+// placed is the place of a run.
 type placed struct {
 	Hosts []struct {
 		Name string `json:"name"`

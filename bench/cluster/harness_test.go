@@ -1,7 +1,7 @@
 //go:build slurm
 
-// Package cluster has the tests of psbench on several hosts: a Slurm cluster of network namespaces on this
-// machine, which up.sh brings up and down.sh takes away. They need root, and what CONTRIBUTING.md names.
+// Package cluster tests psbench on several hosts. The tests use a Slurm cluster of network namespaces on this
+// machine, which up.sh starts and down.sh removes. The tests need root and the programs listed in CONTRIBUTING.md.
 package cluster
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// binary is the psbench that is tested.
+// binary is the tested psbench.
 var binary = os.Getenv("PSBENCH")
 
 func TestMain(m *testing.M) {
@@ -29,19 +29,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// slurm is a cluster. Its nodes are node1, node2 and so on.
+// slurm is a cluster. The nodes are node1, node2 and so on.
 type slurm struct {
 	t         *testing.T
-	dir       string   // of its state
-	prefix    string   // of its namespaces
-	temporary string   // TMPDIR of what runs there
-	env       []string // what else that finds in its environment
-	owner     *os.File // while it is open, the cluster stands
+	dir       string   // folder of its state
+	prefix    string   // prefix of its namespaces
+	temporary string   // TMPDIR of programs in the cluster
+	env       []string // further environment of programs in the cluster
+	owner     *os.File // the cluster exists while this is open
 }
 
-var clusters atomic.Int32 // brought up
+var clusters atomic.Int32 // number of clusters started
 
-// up brings a cluster up, and there may be others; env shapes its links, as up.sh says.
+// up starts a cluster. Several clusters may exist. env configures its links, as described in up.sh.
 func up(t *testing.T, nodes int, env ...string) *slurm {
 	t.Helper()
 	s := &slurm{t: t, dir: filepath.Join(t.TempDir(), "s"),
@@ -54,7 +54,7 @@ func up(t *testing.T, nodes int, env ...string) *slurm {
 	script := func(name string, args ...string) {
 		cmd := exec.Command(name, args...)
 		cmd.Env = append(append(os.Environ(), "D="+s.dir, "P="+s.prefix, "SLURMD_TIMEOUT=120", "OWNER=3"), env...)
-		cmd.ExtraFiles = []*os.File{watched} // the script's descriptor 3
+		cmd.ExtraFiles = []*os.File{watched} // becomes descriptor 3 of the script
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v: %s", name, err, out)
 		}
@@ -67,7 +67,7 @@ func up(t *testing.T, nodes int, env ...string) *slurm {
 	return s
 }
 
-// command is one of the login node.
+// command returns a command on the login node.
 func (s *slurm) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, "login"), args...)
 	cmd.Env = slices.Concat(os.Environ(), []string{"TMPDIR=" + s.temporary}, s.env)
@@ -75,7 +75,7 @@ func (s *slurm) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// srun runs psbench on so many nodes, a task on each, and gives what it printed.
+// srun runs psbench on so many nodes with one task each, and returns the output.
 func (s *slurm) srun(nodes int, args ...string) (string, error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
@@ -84,23 +84,24 @@ func (s *slurm) srun(nodes int, args ...string) (string, error) {
 	return string(out), err
 }
 
-// words start psbench on so many nodes, a task on each. Where the link of a node was down srun would wait a minute
-// for news of its task: ten seconds after another one has ended it does not.
+// words returns a command line that starts psbench on so many nodes, one task each. If a node's link was down, srun
+// would wait a minute for news of its task. This command line limits that wait to ten seconds after another task
+// has ended.
 func (s *slurm) words(nodes int, args ...string) []string {
 	return append([]string{"srun", "--quiet", "--kill-on-bad-exit=0", "--wait=10", "--mpi=pmi2",
 		fmt.Sprintf("--nodes=%d", nodes), "--ntasks-per-node=1", binary}, args...)
 }
 
-// on runs a command on a node and gives what it printed.
+// on runs a command on a node and returns the output.
 func (s *slurm) on(node string, args ...string) (string, error) {
 	out, err := exec.Command(filepath.Join(s.dir, "on"), append([]string{node}, args...)...).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
 
-// pids are the processes of a node whose command line fits a pattern.
+// pids returns the processes of a node whose command lines match a pattern.
 func (s *slurm) pids(node, pattern string) []string {
 	out, err := s.on(node, "pgrep", "-f", pattern)
-	if err != nil { // 1: there are none, or the node is gone
+	if err != nil { // status 1: there are none, or the node is gone
 		return nil
 	}
 	return strings.Fields(out)
@@ -118,8 +119,8 @@ func (s *slurm) crash(node string) {
 	}
 }
 
-// link changes the bridge's end of the link of a node, where the cluster has a bridge: up or down, or whether
-// it belongs to the bridge.
+// link changes the bridge's end of a node's link, if the cluster has a bridge: up or down, or whether it belongs to
+// the bridge.
 func (s *slurm) link(number int, change ...string) {
 	s.t.Helper()
 	words := append([]string{"-n", s.prefix + "-login", "link", "set", fmt.Sprintf("p%d", number)}, change...)
@@ -128,7 +129,7 @@ func (s *slurm) link(number int, change ...string) {
 	}
 }
 
-// wire tells the wire something, where the cluster has one.
+// wire sends a command to the wire, if the cluster has one.
 func (s *slurm) wire(line string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "wire"), []byte(line+"\n"), 0); err != nil {
@@ -136,7 +137,7 @@ func (s *slurm) wire(line string) {
 	}
 }
 
-// slow has a node's processes of psbench run for a fifth of the time, from the first one to the last.
+// slow makes a node's psbench processes run for a fifth of the time, from the first process to the last.
 func (s *slurm) slow(node string, r *struck) {
 	s.t.Helper()
 	until(s.t, "on "+node+" something runs", func() bool { return len(s.pids(node, processes())) > 0 || r.over() })
@@ -148,10 +149,10 @@ func (s *slurm) slow(node string, r *struck) {
 	}
 }
 
-// processes fits the command lines of all processes of psbench.
+// processes returns a pattern for the command lines of all psbench processes.
 func processes() string { return "^" + binary + "|__builtin-plugin|__supervisor" }
 
-// recover has nodes take jobs again, some of which were lost or cut off.
+// recover makes lost or cut-off nodes accept jobs again.
 func (s *slurm) recover(nodes ...string) {
 	s.t.Helper()
 	for _, node := range nodes {
@@ -163,10 +164,10 @@ func (s *slurm) recover(nodes ...string) {
 		}
 	}
 	control := func(words ...string) string {
-		out, _ := s.command(s.t.Context(), words...).CombinedOutput() // what it has to be is waited for
+		out, _ := s.command(s.t.Context(), words...).CombinedOutput() // the loop waits for the required state
 		return string(out)
 	}
-	// A node that is said to be down has lost its jobs. Else Slurm waits for news of them.
+	// Marking a node as down ends its jobs. Otherwise, Slurm waits for news of them.
 	names := "nodename=" + strings.Join(nodes, ",")
 	control("scontrol", "update", names, "state=down", "reason=fault")
 	until(s.t, "Slurm gives its jobs up", func() bool { return control("squeue", "--noheader") == "" })
@@ -176,7 +177,7 @@ func (s *slurm) recover(nodes ...string) {
 	})
 }
 
-// within is the cluster in a test of its own.
+// within returns the cluster for use in a subtest.
 func (s *slurm) within(t *testing.T) *slurm {
 	t.Helper()
 	within := *s
@@ -184,7 +185,7 @@ func (s *slurm) within(t *testing.T) *slurm {
 	return &within
 }
 
-// clean reports what a run has left on nodes.
+// clean reports everything that a run has left on nodes.
 func (s *slurm) clean(nodes ...string) {
 	s.t.Helper()
 	for _, node := range nodes {
@@ -198,13 +199,13 @@ func (s *slurm) clean(nodes ...string) {
 	}
 }
 
-// until waits for something.
+// until waits for a condition.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	untilOften(t, 50*time.Millisecond, what, holds)
 }
 
-// untilOften is until that looks so often.
+// untilOften does the same as until with a given polling interval.
 func untilOften(t *testing.T, every time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for late := time.Now().Add(time.Minute); !holds(); time.Sleep(every) {
@@ -214,7 +215,7 @@ func untilOften(t *testing.T, every time.Duration, what string, holds func() boo
 	}
 }
 
-// program makes the program of a folder.
+// program builds the program of a folder.
 func program(t *testing.T, folder string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(folder))
@@ -226,7 +227,7 @@ func program(t *testing.T, folder string) string {
 	return path
 }
 
-// lines are what a process prints, while it does.
+// lines collects the lines that a running process prints.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Under srun all tasks tell who they are, and the first prints them.
+// Under srun, all tasks report their identity, and the first task prints them.
 func rollcall(t *testing.T, s *slurm) {
 	for _, nodes := range []int{2, 4} {
 		out, err := s.srun(nodes, "config", "--hosts")
@@ -32,18 +32,18 @@ func rollcall(t *testing.T, s *slurm) {
 	}
 }
 
-// realLaunchers start two tasks on this machine.
+// realLaunchers returns commands that start two tasks on this machine.
 func realLaunchers(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"Open MPI": {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"},
-		// Torch 1.13 on Python 3.11 takes no redirection for an error, which is its default: standard error
-		// of both goes to files, and on.
+		// Torch 1.13 on Python 3.11 treats no redirection, its default, as an error. So the standard error of both tasks
+		// goes to files as well.
 		"torchrun": {"torchrun", "--nproc_per_node=2", "--no_python", "-r", "0:2,1:2", "-t", "0:2,1:2", "--log_dir",
 			t.TempDir()},
 	}
 }
 
-// Real launchers on this machine tell each task its place.
+// Real launchers on this machine give each task its rank.
 func TestRealLaunchers(t *testing.T) {
 	config := []string{binary, "config", "--hosts", "--format", "json"}
 	for name, words := range realLaunchers(t) {
@@ -65,10 +65,11 @@ func TestRealLaunchers(t *testing.T) {
 	}
 }
 
-// onHostOfItsOwn runs the command line of a task on a host of another name, which Open MPI does not know.
+// onHostOfItsOwn runs a task's command line under a different host name, which Open MPI does not know.
 const onHostOfItsOwn = `unset PMIX_HOSTNAME; hostname node${OMPI_COMM_WORLD_RANK:-$RANK}; exec "$@"`
 
-// Under mpirun and torchrun tasks find each other by a secret: reference cases agree, and losses are those of one host.
+// Under mpirun and torchrun, tasks find each other by a secret. The reference cases pass, and the losses match
+// those on one host.
 func TestRunsUnderRealLaunchers(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("a secret of this test alone\n"), 0o600); err != nil {
@@ -90,7 +91,7 @@ func TestRunsUnderRealLaunchers(t *testing.T) {
 				defer cancel()
 				all := slices.Concat(words[1:], []string{"unshare", "--uts", "sh", "-c", onHostOfItsOwn, "sh", binary},
 					args, []string{"--secret-file", key})
-				if name == "Open MPI" { // which tells nobody where the first task is
+				if name == "Open MPI" { // Open MPI does not report where the first task is
 					all = append(all, "--core", freeAddress(t))
 				}
 				out, err := exec.CommandContext(ctx, words[0], all...).CombinedOutput()
@@ -110,14 +111,14 @@ func TestRunsUnderRealLaunchers(t *testing.T) {
 				!strings.Contains(out, "3 of 3 cases agree") {
 				t.Errorf("%v\n%s", err, out)
 			}
-			if name == "Open MPI" { // for all that find each other by a secret
+			if name == "Open MPI" { // applies to all launchers whose tasks find each other by a secret
 				sweepOver(t, []string{"node0", "node1"}, psbench)
 			}
 		})
 	}
 }
 
-// freeAddress is one of this host where nobody listens.
+// freeAddress returns an unused address of this host.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -4,7 +4,7 @@ package cluster
 
 import "testing"
 
-// Tests that leave a cluster as it was have one together. The last ones lose a node.
+// Tests that leave a cluster unchanged share one cluster. The last tests lose a node.
 func TestOnTwoNodes(t *testing.T) {
 	together(t, 2, []onNodes{
 		{"refusals", refusals},
@@ -25,7 +25,7 @@ func TestOnFourNodes(t *testing.T) {
 		{"reference cases", referenceCases},
 		{"same losses", sameLosses},
 		{"submitted sweep", submittedSweep},
-	}, "PROCTRACK=proctrack/linuxproc") // the cgroup of a job has its number, and that another cluster uses, too
+	}, "PROCTRACK=proctrack/linuxproc") // a job's cgroup is named by the job number, which another cluster uses too
 }
 
 // onNodes is a test on a cluster.
@@ -34,7 +34,8 @@ type onNodes struct {
 	test func(*testing.T, *slurm)
 }
 
-// together runs tests on a cluster of so many nodes, while another may stand beside it: most of their time they wait.
+// together runs tests on a cluster of so many nodes. Another cluster may run in parallel, because the tests mostly
+// wait.
 func together(t *testing.T, nodes int, tests []onNodes, env ...string) {
 	t.Parallel()
 	s := up(t, nodes, env...)

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// small is an experiment that takes no time.
+// small is a very short experiment.
 var small = []string{"--model", "mlp", "--data", "dense", "--set", "model.sizes=[100,4]", "--warmup", "none"}
 
-// The reference cases hold on two nodes, and on four.
+// The reference cases pass on two nodes and on four.
 func referenceCases(t *testing.T, s *slurm) {
 	for _, nodes := range []int{2, 4} {
 		out, err := s.srun(nodes, "verify")
@@ -29,7 +29,7 @@ func referenceCases(t *testing.T, s *slurm) {
 	}
 }
 
-// A cluster goes when the process that brought it up is killed.
+// A cluster is removed when the process that started it is killed.
 func TestOwnerIsKilled(t *testing.T) {
 	s := up(t, 1)
 	waiting := s.command(t.Context(), "srun", "--quiet", "sleep", "1000")
@@ -50,7 +50,7 @@ func TestOwnerIsKilled(t *testing.T) {
 	})
 }
 
-// losses runs an experiment by a command and gives the losses of its trainers, one after the other.
+// losses runs an experiment by a command and returns the losses of its trainers, one after the other.
 func losses(t *testing.T, run func(file string) (string, error)) (all []float64, hosts int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
@@ -64,7 +64,7 @@ func losses(t *testing.T, run func(file string) (string, error)) (all []float64,
 	return slices.Concat(r.Losses...), len(r.Placement.Hosts)
 }
 
-// The same experiment gives the same losses on one host, and on two and four nodes.
+// The same experiment has the same losses on one host, on two nodes and on four nodes.
 func sameLosses(t *testing.T, s *slurm) {
 	for _, hook := range []string{"rpc", "allreduce"} {
 		args := append([]string{"run", "--ntrainer", "4", "--nserver", "2", "--iterations", "20", "--ddp-hook", hook,
@@ -97,7 +97,7 @@ func sameLosses(t *testing.T, s *slurm) {
 	s.clean("node1", "node2", "node3", "node4")
 }
 
-// What does not fit together is one sentence.
+// If options do not fit together, the error is one sentence.
 func refusals(t *testing.T, s *slurm) {
 	run := append([]string{"run", "--iterations", "2", "--quiet"}, small...)
 	other := filepath.Join(t.TempDir(), "psbench")
@@ -150,7 +150,7 @@ func refusals(t *testing.T, s *slurm) {
 	s.clean("node1", "node2")
 }
 
-// A plugin of which a node has other bytes, or none, is one sentence.
+// If a node's plugin file differs or is missing, the error is one sentence.
 func otherPlugin(t *testing.T, s *slurm) {
 	foreign := program(t, "../../cmd/psbench/testdata/foreign")
 	s.env = []string{"XDG_CONFIG_HOME=" + t.TempDir()}
@@ -192,7 +192,7 @@ func otherPlugin(t *testing.T, s *slurm) {
 	s.clean("node1", "node2")
 }
 
-// Several nodes share a sweep by whole rounds.
+// Several nodes share a sweep in whole rounds.
 func sharedSweep(t *testing.T, s *slurm) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	args := append([]string{"sweep", "--axis", "server=average,average_batch", "--ntrainer", "1", "--iterations", "20",
@@ -213,13 +213,13 @@ func sharedSweep(t *testing.T, s *slurm) {
 	s.clean("node1", "node2")
 }
 
-// Every run of a sweep goes over all nodes of its step, whose first task conducts it in a folder of its own.
+// Every run of a sweep uses all nodes of its step. The step's first task conducts the sweep in its own folder.
 func sweepOverNodes(t *testing.T, s *slurm) {
 	sweepOver(t, []string{"node1", "node2"}, func(args ...string) (string, error) { return s.srun(2, args...) })
 	s.clean("node1", "node2")
 }
 
-// sweepOver has a command that goes over hosts conduct a sweep.
+// sweepOver conducts a sweep by a command whose runs use several hosts.
 func sweepOver(t *testing.T, hosts []string, psbench func(args ...string) (string, error)) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "sweep")
@@ -235,7 +235,7 @@ func sweepOver(t *testing.T, hosts []string, psbench func(args ...string) (strin
 	ranOn(t, dir, 3, hosts)
 }
 
-// ranOn requires that a sweep has so many runs, and each was complete and on all these hosts.
+// ranOn requires that a sweep has so many runs, and that each is complete and used all these hosts.
 func ranOn(t *testing.T, dir string, runs int, hosts []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "runs", "*", "*", "result.json"))

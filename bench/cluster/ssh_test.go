@@ -13,13 +13,14 @@ import (
 	"time"
 )
 
-// shells are a real sshd on each node of a cluster, of which Slurm has no part here.
+// shells is a cluster with a real sshd on each node. Slurm is not involved.
 type shells struct {
 	*slurm
-	keys string // folder of what clients need
+	keys string // folder of the clients' keys
 }
 
-// sshdConfig is that of all nodes: %[1]s is the folder of keys, %[2]s the TMPDIR of sessions.
+// sshdConfig is the sshd configuration of all nodes. %[1]s is the folder of keys, and %[2]s is the TMPDIR of
+// sessions.
 const sshdConfig = `HostKey %[1]s/host
 AuthorizedKeysFile %[1]s/user.pub
 StrictModes no
@@ -31,8 +32,8 @@ KbdInteractiveAuthentication no
 SetEnv TMPDIR=%[2]s
 `
 
-// sshConfig is that of the user, who knows all nodes. The one called locked refuses the user's key, since another
-// one is given; the one called unknown has a key that the user does not know.
+// sshConfig is the user's ssh configuration. The user knows all nodes. Host locked gets a wrong key and refuses it.
+// Host unknown has a key that the user does not know.
 const sshConfig = `Host locked
   HostName node2
   HostKeyAlias node2
@@ -51,7 +52,7 @@ Host *
   GlobalKnownHostsFile none
 `
 
-// sshd brings a cluster up with a server on each node.
+// sshd starts a cluster with an ssh server on each node.
 func sshd(t *testing.T, nodes int) *shells {
 	t.Helper()
 	s := &shells{up(t, nodes), t.TempDir()}
@@ -68,7 +69,7 @@ func sshd(t *testing.T, nodes int) *shells {
 	s.write("known", "node* "+string(key))
 	s.write("sshd.conf", fmt.Sprintf(sshdConfig, s.keys, s.temporary))
 	s.write("ssh.conf", fmt.Sprintf(sshConfig, s.keys))
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // where Debian's sshd locks itself up
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // Debian's sshd needs this folder for privilege separation
 		t.Fatal(err)
 	}
 	for i := range nodes {
@@ -80,7 +81,7 @@ func sshd(t *testing.T, nodes int) *shells {
 	return s
 }
 
-// write writes a file into the folder of keys, and gives its path.
+// write writes a file to the folder of keys and returns its path.
 func (s *shells) write(name, text string) string {
 	s.t.Helper()
 	path := filepath.Join(s.keys, name)
@@ -90,7 +91,7 @@ func (s *shells) write(name, text string) string {
 	return path
 }
 
-// from is a command on a node, or on the login node.
+// from returns a command on a node or on the login node.
 func (s *shells) from(ctx context.Context, node string, args ...string) *exec.Cmd {
 	program, words := filepath.Join(s.dir, "on"), append([]string{node}, args...)
 	if node == "login" {
@@ -102,7 +103,7 @@ func (s *shells) from(ctx context.Context, node string, args ...string) *exec.Cm
 	return cmd
 }
 
-// psbench runs a command of psbench from a node, over these hosts.
+// psbench runs a psbench command from a node, on these hosts.
 func (s *shells) psbench(node, hosts, command string, args ...string) (string, error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
@@ -112,9 +113,9 @@ func (s *shells) psbench(node, hosts, command string, args ...string) (string, e
 	return string(out), err
 }
 
-// Over ssh tests have one cluster together. The last one has a node without a server.
+// The tests over ssh share one cluster. In the last test, one node has no server.
 func TestBySSH(t *testing.T) {
-	t.Parallel() // Slurm starts nothing there
+	t.Parallel() // Slurm starts nothing on this cluster
 	s := sshd(t, 3)
 	for _, c := range []struct {
 		name string
@@ -130,7 +131,7 @@ func TestBySSH(t *testing.T) {
 	}
 }
 
-// The reference cases hold on the hosts of a file.
+// The reference cases pass on the hosts in a file.
 func referenceCasesBySSH(t *testing.T, s *shells) {
 	out, err := s.psbench("login", "# rack\nnode1\nnode2 slots=4\nnode3", "verify")
 	if err != nil || !strings.Contains(out, "13 of 13 cases agree") {
@@ -144,7 +145,7 @@ func referenceCasesBySSH(t *testing.T, s *shells) {
 	s.clean("node1", "node2", "node3")
 }
 
-// Processes are on the hosts of the file alone, and compute what they do on one host.
+// Processes run only on the hosts in the file, and compute the same as on one host.
 func sameLossesBySSH(t *testing.T, s *shells) {
 	args := append([]string{"--ntrainer", "2", "--nserver", "1", "--iterations", "20", "--quiet"}, small...)
 	want, _ := losses(t, func(file string) (string, error) {
@@ -172,7 +173,7 @@ func sameLossesBySSH(t *testing.T, s *shells) {
 	s.clean("node1", "node2")
 }
 
-// Each run of a sweep goes over the hosts of the file.
+// Each run of a sweep uses the hosts in the file.
 func sweepBySSH(t *testing.T, s *shells) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	args := append([]string{"--axis", "server=average,average_batch", "--ntrainer", "2", "--iterations", "20",
@@ -185,7 +186,7 @@ func sweepBySSH(t *testing.T, s *shells) {
 	s.clean("node1", "node2")
 }
 
-// What keeps an agent from coming is one sentence with the host and the last words of ssh.
+// If an agent cannot start, the error is one sentence with the host and the last message of ssh.
 func refusalsBySSH(t *testing.T, s *shells) {
 	other := filepath.Join(t.TempDir(), "psbench")
 	text, err := os.ReadFile(binary)
@@ -214,8 +215,8 @@ func refusalsBySSH(t *testing.T, s *shells) {
 	s.clean("node1", "node2")
 }
 
-// Whatever is killed or cut off, the run ends within its timeout and two seconds with a sentence that names host
-// and rank and with what it has, and nothing is left on any host.
+// Faults kill processes or cut links. The run must end within its timeout and two seconds, with a sentence that
+// names host and rank and with the results so far. Nothing may remain on any host.
 func faultsBySSH(t *testing.T, s *shells) {
 	for _, c := range []struct {
 		name  string
@@ -226,7 +227,7 @@ func faultsBySSH(t *testing.T, s *shells) {
 			"psbench: on node2 trainer1 (process "},
 		{"agent", func() { s.signal("KILL", "node2", "^"+binary+" agent") },
 			"was lost during measured pass: the agent on node2 is gone"},
-		{"ssh", func() { // and an agent that cannot tell
+		{"ssh", func() { // an agent that cannot report anything
 			s.signal("STOP", "node2", "^"+binary+" agent")
 			s.signal("KILL", "node1", "^ssh -F ")
 			until(t, "nothing is left on node1", func() bool { return len(s.pids("node1", binary)) == 0 })
@@ -278,7 +279,7 @@ func faultsBySSH(t *testing.T, s *shells) {
 	}
 }
 
-// signal sends the processes of a node that fit a pattern a signal. There must be some.
+// signal sends a signal to the processes of a node that match a pattern. There must be some.
 func (s *shells) signal(name, node, pattern string) {
 	s.t.Helper()
 	pids := s.pids(node, pattern)

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// submitted is the command line of psbench on the login node that has these arguments run on nodes.
+// submitted returns the command line of psbench on the login node that runs these arguments on nodes.
 func (s *slurm) submitted(command string, args ...string) []string {
 	return append([]string{binary, command, "--launcher", "slurm"}, args...)
 }
 
-// jobs are the jobs that Slurm has, a line each.
+// jobs returns Slurm's jobs, one per line.
 func (s *slurm) jobs() string {
 	out, err := s.command(s.t.Context(), "squeue", "--noheader", "--format=%i %j %T").CombinedOutput()
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *slurm) jobs() string {
 	return strings.TrimSpace(string(out))
 }
 
-// nothing reports what a command of the login node has left there, and waits until Slurm has no job.
+// nothing reports files that a command on the login node has left there, and waits until Slurm has no job.
 func (s *slurm) nothing(files string) {
 	s.t.Helper()
 	until(s.t, "Slurm has no job", func() bool { return s.jobs() == "" })
@@ -39,7 +39,7 @@ func (s *slurm) nothing(files string) {
 	s.clean("node1", "node2")
 }
 
-// From the login node psbench runs on nodes, with the same losses, and what it leaves comes back.
+// psbench on the login node runs on nodes, with the same losses, and the result files come back.
 func submitted(t *testing.T, s *slurm) {
 	dir := t.TempDir()
 	args := append([]string{"--ntrainer", "4", "--nserver", "2", "--iterations", "20"}, small...)
@@ -98,7 +98,7 @@ func submitted(t *testing.T, s *slurm) {
 	s.nothing(dir)
 }
 
-// Ctrl-C ends a job that waits, and one that runs, of which a partial result is kept.
+// Ctrl-C ends a waiting job and a running job. For the running job, a partial result is kept.
 func submittedIsInterrupted(t *testing.T, s *slurm) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -136,19 +136,19 @@ func submittedIsInterrupted(t *testing.T, s *slurm) {
 		t.Error(err)
 	}
 
-	// Killed, it takes its job along.
+	// If psbench is killed, its job ends too.
 	killed, _ := begin("killed", "measured pass")
 	_ = killed.Process.Kill()
 	_ = killed.Wait()
 	until(t, "Slurm has no job", func() bool { return s.jobs() == "" })
-	// What a killed task leaves the next psbench of the host removes.
+	// The next psbench on the host removes files of a killed task.
 	if out, err := s.srun(2, append([]string{"run", "--iterations", "2", "--quiet"}, small...)...); err != nil {
 		t.Errorf("the next run: %v\n%s", err, out)
 	}
 	s.nothing(dir)
 }
 
-// A job whose first node is lost, and with it the core, ends in time with a sentence that names the job and its nodes.
+// If a job loses its first node, and so the core, it ends in time with a sentence that names the job and its nodes.
 func submittedLosesItsFirstNode(t *testing.T, s *slurm) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -173,18 +173,19 @@ func submittedLosesItsFirstNode(t *testing.T, s *slurm) {
 	}
 	until(t, "nothing is left on node2", func() bool { return len(s.pids("node2", processes())) == 0 })
 	s.recover("node1", "node2")
-	// What a lost task leaves the next psbench of the host removes.
+	// The next psbench on the host removes files of a lost task.
 	if out, err := s.srun(2, append([]string{"run", "--iterations", "2", "--quiet"}, small...)...); err != nil {
 		t.Errorf("the next run: %v\n%s", err, out)
 	}
 	s.nothing(dir)
 }
 
-// lostFirst is what is said of a job whose first node is lost: nothing comes from it, or Slurm notices before.
+// lostFirst matches the message about a job whose first node is lost. Either the node stops sending, or Slurm
+// notices the loss first.
 var lostFirst = regexp.MustCompile(`(?m)^psbench: job \d+ on node\[1-2\](: nothing has come for 4 s: its first node gives no sign| has ended without its result: .+)$`)
 
-// A sweep is a job array over four nodes. One of them is lost, and others do its round; Ctrl-C ends the array, and
-// the same command goes on.
+// A sweep is a job array over four nodes. One node is lost, and others do its round. Ctrl-C ends the array, and the
+// same command resumes it.
 func submittedSweep(t *testing.T, s *slurm) {
 	dir := filepath.Join(t.TempDir(), "sweep")
 	args := append([]string{"--nodes", "4", "--axis", "server=average,average_batch", "--ntrainer", "1", "--iterations",
@@ -237,7 +238,7 @@ func submittedSweep(t *testing.T, s *slurm) {
 	}
 	whole := 0
 	for round, hosts := range hostsOfRounds(t, journals) {
-		if _, err := os.Stat(filepath.Join(dir, "claims", round+".2")); err == nil { // another node had begun it
+		if _, err := os.Stat(filepath.Join(dir, "claims", round+".2")); err == nil { // another node had started it
 			continue
 		}
 		if whole++; len(hosts) != 1 {
@@ -252,7 +253,7 @@ func submittedSweep(t *testing.T, s *slurm) {
 	s.clean("node1", "node2", "node4")
 }
 
-// hostsOfRounds are the hosts that have completed runs of each round of a sweep, whose journals these are.
+// hostsOfRounds returns, for each round in a sweep's journals, the hosts that completed runs.
 func hostsOfRounds(t *testing.T, journals []string) map[string]map[string]bool {
 	t.Helper()
 	hosts := map[string]map[string]bool{}

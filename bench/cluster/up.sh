@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # up.sh: a throw-away Slurm cluster on one machine, for tests and CI (Debian 12, no systemd).
 #   up.sh [NODES=2] [CPUS_PER_NODE=8]
-# Every node is a network, UTS, PID and mount namespace with its own IP, hostname and /etc/hosts; slurmctld and
-# the login node are in one more. $D/login CMD... runs a command there, $D/on NODE CMD... one on a node.
-#   D=FOLDER     of the cluster's state, /tmp/psbench-slurm by default: one cluster for each
-#   P=PREFIX     of its namespaces
-#   RATE=, WIRE= shape its links, see 5
-#   OWNER=FD     a pipe: once nobody can write into it any more, as who wrote was killed, the cluster is taken down
+# Every node is a network, UTS, PID and mount namespace with its own IP, hostname and /etc/hosts. slurmctld and
+# the login node share one more. $D/login CMD... runs a command on the login node, $D/on NODE CMD... on a node.
+#   D=FOLDER     folder of the cluster's state, /tmp/psbench-slurm by default; each cluster needs its own
+#   P=PREFIX     prefix of its namespaces
+#   RATE=, WIRE= configure its links, see 5
+#   OWNER=FD     a pipe: once no process has its write end open, because the owner was killed, the cluster is removed
 set -euo pipefail
 # proctrack/cgroup (cgroup v1 freezer, as hybrid VMs have) also ends daemonised orphans; linuxproc does not
 if [ -z "${PROCTRACK:-}" ]; then
@@ -16,12 +16,12 @@ P=${P:-psb}
 [ "$(id -u)" = 0 ] || { echo "needs root" >&2; exit 1; }
 here=$(cd "$(dirname "$0")" && pwd)
 
-# 1. what is needed ---------------------------------------------------------------------------------------
+# 1. requirements ------------------------------------------------------------------------------------------
 for tool in slurmctld slurmd srun munged ip tc nsenter unshare; do
   command -v $tool >/dev/null || { echo "$tool is missing: apt-get install slurmctld slurmd slurm-client munge iproute2 util-linux" >&2; exit 1; }
 done
 
-# 2. from a clean state -----------------------------------------------------------------------------------
+# 2. start from a clean state -----------------------------------------------------------------------------------
 D=$D P=$P "$here/down.sh" >/dev/null 2>&1 || true
 mkdir -p "$D"/{state,spool,log,run}; chmod 755 "$D"
 if [ -n "${OWNER:-}" ]; then
@@ -71,7 +71,7 @@ MinJobAge=300
 MaxArraySize=10001
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 CONF
-echo "CgroupPlugin=cgroup/v1" >"$D/cgroup.conf"     # read only if a cgroup plugin is asked for
+echo "CgroupPlugin=cgroup/v1" >"$D/cgroup.conf"     # read only if a cgroup plugin is configured
 { echo "127.0.0.1 localhost"; } >"$D/hosts"
 echo "SlurmctldHost=login($NET.254)" >>"$D/slurm.conf"
 echo "SlurmdPort=16818" >>"$D/slurm.conf"
@@ -82,9 +82,9 @@ for i in $(seq $NODES); do
 done
 
 # 5. network ----------------------------------------------------------------------------------------------
-# RATE=1gbit          tbf on every node's and the switch's port (kernel; no delay)
-# WIRE="-delay 1ms -rate 1e9 -mtu 9000 -loss 0.001"   userspace router instead of bridge+veth (no sch_netem here);
-#                     PSB_WIRE is its binary, made of ./wire
+# RATE=1gbit          tbf on the port of every node and of the switch (in the kernel; no delay)
+# WIRE="-delay 1ms -rate 1e9 -mtu 9000 -loss 0.001"   userspace router instead of bridge and veth (without sch_netem);
+#                     PSB_WIRE is its binary, built from ./wire
 ip netns add $P-login; ip -n $P-login link set lo up
 for i in $(seq $NODES); do ip netns add $P-node$i; ip -n $P-node$i link set lo up; done
 if [ -n "${WIRE:-}" ]; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a BLAS library adds to the memory of a process that loads it and multiplies
-once: its pages, those of the libraries it loads, and its buffers. One JSON line.
+"""Measures how much memory a process needs for a BLAS library after one multiplication: the library's
+pages, the pages of its dependencies, and its buffers. Prints one JSON line.
 
-The product is the largest of the default model at batch 128: [128, 1024] x
-[1024, 1024]. The matrices are there before, so they do not count.
+The product is the largest of the default model at batch 128: [128, 1024] x [1024, 1024]. The matrices are
+allocated before, so they do not count.
 """
 import argparse
 import ctypes
@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-M, N, K = 1024, 128, 1024    # column-major, as sgemm_ sees it
+M, N, K = 1024, 128, 1024    # column-major, as in the call of sgemm_
 
 
 def resident_kib():
@@ -20,7 +20,7 @@ def resident_kib():
 
 
 def matrix(rows, columns):
-    """Positive numbers in pages that are there; the float of bytes 3f is 0.75 or so."""
+    """Positive numbers in resident pages; a float of bytes 3f is about 0.75."""
     m = (ctypes.c_float * (rows * columns))()
     ctypes.memset(m, 0x3f, ctypes.sizeof(m))
     return m

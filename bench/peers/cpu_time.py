@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs a command and prints one JSON line when it has ended: the CPU time, user and
-system, of the command and of all processes that it started and waited for, in seconds.
+"""Runs a command and then prints one JSON line: the user and system CPU time in seconds, of the command and
+of all processes that it started and waited for.
 
-The exit status is that of the command.
+The exit status is the command's.
 """
 import json
 import resource

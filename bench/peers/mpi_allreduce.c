@@ -1,8 +1,8 @@
 /* MPI allreduce (sum, float32, in place), back to back: one JSON line per size.
  * Build: mpicc -O2 -o mpi_allreduce mpi_allreduce.c
  * Run:   mpirun -n 2 ./mpi_allreduce [seconds-per-size [bytes ...]]
- * FRESH=1 in the environment: before each round new values and a barrier, after it another
- * barrier and a look at every element, all untimed, as psbench comm does. */
+ * With FRESH=1 in the environment, each round begins with new values and a barrier, and ends with
+ * another barrier and a check of every element. These steps are untimed, as in psbench comm. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ static double quantile(const double *v, int n, double q) {
     return v[lo] + (v[hi] - v[lo]) * (pos - lo);
 }
 
-/* The values of psbench comm: a hash of rank, round and index, whole numbers from -1024 to
- * 1023, whose sums a float holds exactly. */
+/* The values of psbench comm: a hash of rank, round and index. They are whole numbers from -1024
+ * to 1023, so a float holds their sums exactly. */
 static uint64_t key_of(int rank, int round) {
     uint64_t x = (uint64_t)(rank + 1) * 0xBF58476D1CE4E5B9u ^ (uint64_t)(round + 1) * 0x94D049BB133111EBu;
     x = (x ^ x >> 31) * 0x9E3779B97F4A7C15u;
@@ -37,7 +37,7 @@ static void fill(float *x, int n, int rank, int round) {
     for (int i = 0; i < n; i++) x[i] = (float)value_of(key, i);
 }
 
-/* Ends all ranks at the first element that is not the sum of all ranks' values. */
+/* Ends all ranks at the first element that differs from the sum of all ranks' values. */
 static void verify(const float *x, int n, int world, int round) {
     for (int from = 0; from < n; from += 512) {
         int sums[512] = {0}, to = n - from < 512 ? n - from : 512;
@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     int fresh = getenv("FRESH") != NULL, length;
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
     MPI_Get_library_version(library, &length);
-    library[strcspn(library, ",\"\\\n")] = 0;             /* its first words name it */
+    library[strcspn(library, ",\"\\\n")] = 0;             /* keeps the library's name */
     for (char *c = library; *c; c++) if (*c < ' ') *c = ' ';
     double budget = argc > 1 ? atof(argv[1]) : 2.0;
     int sizes = argc > 2 ? argc - 2 : (int)(sizeof usual / sizeof *usual);

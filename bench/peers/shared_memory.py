@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a command and prints one JSON line when it has ended: how much shared memory
-each process of this session had resident at most, in KiB by process id.
+"""Runs a command and then prints one JSON line: the peak resident shared memory of each process of this
+session, in KiB by process id.
 
-Shared memory are the segments of psbench (memfd). The kernel keeps no peak of it, so
-it is looked at every 5 ms. The exit status is that of the command.
+The shared memory consists of psbench's segments (memfd). The kernel does not record its peak, so this
+program reads it every 5 ms. The exit status is the command's.
 """
 import contextlib
 import json
@@ -23,7 +23,7 @@ def members(session):
 
 
 def shared_kib(pid):
-    """What a process has resident now; 0 if it is gone."""
+    """The current resident shared memory of a process; 0 if it is gone."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/status", encoding="utf-8") as f:
         for line in f:
             if line.startswith("RssShmem:"):

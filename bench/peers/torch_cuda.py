@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Data-parallel training of psbench's default model on CUDA devices: the model, data, server and measurements
-of torch_ps.py, whose tensors lie on a device.
+"""Data-parallel training of psbench's default model on CUDA devices. Model, data, server and measurements
+are those of torch_ps.py, with tensors on a device.
 
   --hook rpc   every bucket goes to an averaging server by TensorPipe RPC, with device maps, so that it
                stays on devices; the server averages there
   --hook ddp   DistributedDataParallel's own all-reduce, over Gloo, or over NCCL on a card for each trainer
 
-Trainers, and after them the server, go round the devices. Each batch is copied from pinned memory in its
-iteration. Metrics of phases are times of the host, which does not wait for the device; that of the whole
-pass waits for each loss. With --device cpu it runs without a GPU, to see that its losses are psbench's.
+Trainers, and after them the server, are assigned to the devices in turn. Each batch is copied from pinned
+memory in its iteration. Metrics of phases are host times, and the host does not wait for the device. The
+metric of the whole pass waits for each loss. With --device cpu, it runs without a GPU, to check that its
+losses equal psbench's.
 """
 import argparse
 
@@ -23,12 +24,12 @@ from peerlib import LOOPBACK, add_rpc_flags, free_port, rpc_options, single_host
 
 
 def place(args, rank):
-    """The device of a trainer or of the server, which has the rank after theirs."""
+    """The device of a trainer or of the server; the server's rank follows the trainers' ranks."""
     return torch.device("cpu") if args.device == "cpu" else torch.device("cuda", rank % args.cards)
 
 
 class Moving:
-    """Batches that come to the device as they are asked for."""
+    """Batches that are copied to the device on access."""
 
     def __init__(self, batches, device):
         self.device = device
@@ -40,7 +41,7 @@ class Moving:
 
 
 def draw(model, seed):
-    """The initial values are psbench's own of the seed, of its package splitmix."""
+    """The initial values are psbench's own for the seed, from its package splitmix."""
     with np.errstate(over="ignore"):
         for k, (name, p) in enumerate(model.named_parameters()):
             x = np.uint64((seed * 1000003 + k) % (1 << 64)) + np.arange(1, p.numel() + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -59,8 +60,8 @@ def workload(args, rank):
 
 
 class DeviceServer(torch_ps.AveragingServer):
-    """An averaging server on a device. RPC runs each call on streams of its own, so the work of a call waits on
-    the device for that of the calls before it in its slot."""
+    """An averaging server on a device. RPC runs each call on separate streams. So on the device, the work
+    of a call waits for the work of earlier calls in the same slot."""
 
     def __init__(self, device, *args):
         super().__init__(*args)
@@ -73,7 +74,7 @@ class DeviceServer(torch_ps.AveragingServer):
         stream = torch.cuda.current_stream(self.device)
         if slot.parts:
             stream.wait_event(slot.ready)
-        for part in slot.parts:    # which other streams allocated
+        for part in slot.parts:    # allocated on other streams
             part.record_stream(stream)
 
     def leave(self, slot):
@@ -101,7 +102,7 @@ def run(rank, args, rpc_port, group_port):
     torch.set_num_threads(args.threads)
     name = join(args, rank, group_port)
     options = rpc_options(rpc_port, args.rpc_timeout, args.transports, args.channels, args.rpc_threads)
-    if args.device == "cuda" and args.servers and rank < args.trainers:    # answers come back the same way
+    if args.device == "cuda" and args.servers and rank < args.trainers:    # answers return the same way
         options.set_device_map("server0", {place(args, rank): place(args, args.trainers)})
     rpc.init_rpc(name, rank=rank, world_size=args.trainers + args.servers + 1, rpc_backend_options=options)
     if name == "driver":

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Training of the module of a psbench plugin on psbench's built-in digits: the servers, hooks and
-measurements of torch_ps.py with another model, or one process without DistributedDataParallel
-(--hook none).
+"""Trains the module of a psbench plugin on psbench's built-in digits. It uses the servers, hooks and
+measurements of torch_ps.py, or one process without DistributedDataParallel (--hook none).
 
-Module, initial values and batches are those of psbench with the same seed, so the losses are, too:
-the last line has the first and the last one.
+Module, initial values and batches are those of psbench with the same seed, so the losses are the same too.
+The last line has the first and the last loss.
 """
 import argparse
 import gzip
@@ -26,7 +25,7 @@ DIGITS = os.path.join(ROOT, "plugins", "data", "generated", "digits-{}-ubyte.gz"
 
 
 def make_module(args):
-    """The module of the plugin, as psbench makes it of the seed."""
+    """The plugin's module, as psbench creates it from the seed."""
     sys.path.insert(0, os.path.join(ROOT, "python"))
     plugin = runpy.run_path(args.plugin)
     torch.manual_seed(args.seed)

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Training of a DLRM on CPU processes of one host: the servers, hooks and measurements of
-torch_ps.py with another model.
+"""Trains a DLRM on CPU processes of one host, with the servers, hooks and measurements of torch_ps.py.
 
-The model is that of Naumov et al. 2019: bottom layers over the numbers, one row of each
-embedding table, the dot products of every two of these vectors, top layers, binary cross
-entropy. Sparse embedding gradients go wherever the hook sends sparse buckets.
+The model is the one of Naumov et al. 2019: bottom layers over the numbers, one row of each embedding table,
+the dot products of every two of these vectors, top layers, binary cross entropy. The hook determines where
+sparse embedding gradients go.
 
   --tables each    an EmbeddingBag for each table, as the published implementation has;
                    each is a sparse bucket of its own
   --tables stack   one EmbeddingBag of all rows: one lookup, one bucket
 
-Numbers, indices and classes are random; the batches are there before the measured time.
+Numbers, indices and classes are random. The batches are created before the measured time.
 """
 import argparse
 
@@ -58,7 +57,7 @@ class DLRM(nn.Module):
 
 
 def make_batches(args, rank):
-    """The batches of a rank, as the tables want them."""
+    """The batches of a rank, in the form for the tables."""
     generator, found = torch.Generator().manual_seed(args.seed * 1000 + rank), []
     for _ in range(args.samples // args.batch // args.trainers):
         numbers = torch.rand(args.batch, args.numbers, generator=generator) * 2 - 1

@@ -6,10 +6,9 @@ process. The server waits for all T, averages, and answers all of them. One
 JSON line per (trainers, size): latency of a round as seen by the trainers, and
 aggregate GB/s = T * 2 * S * rounds / wall time (bytes pushed and pulled).
 
---fresh writes new values into every tensor before each round and lines the
-trainers up at a barrier, both outside the timed part, as a training step does;
-without it the same warm tensor goes round and round.  GB/s then uses the sum
-of the slowest trainer's latency of each round instead of wall time.
+--fresh writes new values into every tensor before each round and lines the trainers up at a barrier, both
+outside the timed part, as a training step does; without it, the same warm tensor is sent again and again.
+With --fresh, GB/s uses the sum of the slowest trainer's latency in each round instead of wall time.
 """
 import argparse
 import threading

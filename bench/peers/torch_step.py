@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Training of the default model of torch_ps.py in one process, without DistributedDataParallel:
-what a step takes at least. A warm-up pass comes first, then a measured pass with fresh weights.
+"""Trains the default model of torch_ps.py in one process without DistributedDataParallel, as a lower bound
+of a step's time. A warm-up pass comes first, then a measured pass with fresh weights.
 """
 import argparse
 import time

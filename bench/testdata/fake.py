@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Stands in for psbench and its peers in test_compare.py.
 
-Knows the command lines that compare.py writes and answers in the real formats,
-with times from the number of its start, which it counts in $FAKE_LOG. $FAKE_BREAK
-names one thing that goes wrong.
+It accepts the command lines of compare.py and answers in the real formats. The times depend on the number
+of its starts, which it counts in $FAKE_LOG. $FAKE_BREAK names one failure to simulate.
 """
 import argparse
 import json
@@ -21,7 +20,7 @@ def size(text):
 
 
 def start(name):
-    """Logs this start; returns how often name had started before."""
+    """Logs this start and returns the number of earlier starts of name."""
     with open(os.environ["FAKE_LOG"], "a+") as log:
         log.seek(0)
         before = log.read().split().count(name)
@@ -149,7 +148,7 @@ def shared_memory(argv):
 
 
 def cpu_time(argv):
-    """A process costs 30 ms, with a group 1 ms more for each trainer."""
+    """A process costs 30 ms; with a group, it costs 1 ms more for each trainer."""
     sys.argv = argv
     status, trainers = main(), int(argv[argv.index("--ntrainer") + 1])
     processes = trainers + 2 + ("rpc" in argv)
@@ -166,7 +165,7 @@ def blas_memory(_argv):
 
 
 def peer_rows(name, sizes, **facts):
-    """Ten times as long as psbench at every start; ms."""
+    """Ten times as long as psbench at every start, in ms."""
     turn = start(name)
     for nbytes in sizes:
         ms = nbytes / 4096 * (100 + 10 * turn) / 1e3
@@ -325,7 +324,7 @@ def mpirun(argv):
 
 
 def main():
-    """Plays the program that it is called as."""
+    """Acts as the program whose name it was called by."""
     name, argv = os.path.basename(sys.argv[0]).removesuffix(".py"), sys.argv[1:]
     name = name.removesuffix(".openmpi").removesuffix(".mpich")
     if name == "psbench":

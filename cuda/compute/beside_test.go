@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// metric is a host's metric as testdata/host-metrics.txt has it.
+// metric is a host metric in the table of testdata/host-metrics.txt.
 type metric struct{ kind, name string }
 
-// beside is what the device measures beside a metric. Some of it may be missing if a reason is given.
+// beside lists the device metrics that correspond to a host metric. Some may be missing if a reason is given.
 type beside struct {
 	series  []string
 	missing string
@@ -62,7 +62,7 @@ func documented(t *testing.T) map[metric]beside {
 	return rows
 }
 
-// recordedBy has the metrics that a rank recorded on its device, and those of its host.
+// recordedBy returns the metrics that a rank recorded on its device, and those of its host.
 func recordedBy(r result, rank int) (onDevice []string, byHost []metric) {
 	for _, s := range r.Series {
 		switch {
@@ -81,8 +81,8 @@ func recordedBy(r result, rank int) (onDevice []string, byHost []metric) {
 	return onDevice, byHost
 }
 
-// Every metric of a CUDA rank's host has device series beside it, or testdata/host-metrics.txt says why not. The
-// table in this file has all host metrics and no others.
+// Every host metric of a CUDA rank has a corresponding device metric, or testdata/host-metrics.txt explains why not. The
+// table there lists exactly these metrics.
 func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 	rows, file := documented(t), writeRegistry(t)
 	seen := map[metric]bool{}
@@ -135,7 +135,7 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 	}
 }
 
-// evaluated are arguments of a small model that learns from samples, a quarter of which is held out.
+// evaluated returns the arguments of a small model that learns from samples. A quarter of the samples is held out.
 func evaluated(t *testing.T) []string {
 	t.Helper()
 	var lines strings.Builder
@@ -155,8 +155,8 @@ func evaluated(t *testing.T) []string {
 	return arguments
 }
 
-// wholesAreRight requires that all phases of an iteration lie in it, and no two iterations at the same time; of an
-// update likewise.
+// wholesAreRight requires that all phases of an iteration lie within it, and that iterations do not overlap. The
+// same holds for updates.
 func wholesAreRight(t *testing.T, r result, rank int, name string) {
 	t.Helper()
 	phases := map[string][]string{

@@ -1,8 +1,8 @@
 //go:build nvidia
 
-// Package compute is what the plugin psbench-cuda serves: psbench's parts on the engine of a CUDA
-// device. Models, criteria, the servers of means and of tables compute there; trainers, hooks, data and
-// the server batch_update, which has the engine average and step, are psbench's own as they are.
+// Package compute is the content of the plugin psbench-cuda: psbench's parts on the engine of a CUDA device.
+// Models, criteria, and the servers of means and tables compute on the device. Trainers, hooks, data and the server
+// batch_update are psbench's unchanged parts; for batch_update, the engine averages and steps.
 package compute
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Open opens the device of the process; it is an engine.Opener. The core gives the number of the device,
-// among the devices that the driver shows, in the environment; the default is 0.
+// Open opens the device of the process; it is an engine.Opener. The core passes the device number in the
+// environment, counted among the devices that the driver shows; the default is 0.
 func Open() (engine.Engine, error) {
 	ordinal := 0
 	if text := os.Getenv(host.CUDADeviceVariable); text != "" {
@@ -35,7 +35,7 @@ func Open() (engine.Engine, error) {
 	}
 	d, err := device.Open(ordinal)
 	if err != nil {
-		return nil, err // and no *Device in an interface, which would not be nil
+		return nil, err // a nil *Device in an interface would not be nil
 	}
 	return d, nil
 }

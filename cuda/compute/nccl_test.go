@@ -25,8 +25,8 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// ranks is the argument with which the test executable is in the place of psbench-cuda, of whose build it says
-// that it is.
+// ranks is the argument that makes the test executable act as psbench-cuda. The executable then reports that
+// plugin's build.
 const ranks = "ranks"
 
 func serveRanks() {
@@ -42,8 +42,8 @@ func serveRanks() {
 	plugin.ServeOn(compute.Open, compute.Parts()...)
 }
 
-// acrossCards are the arguments of runs whose trainers are on n cards of their own, on this executable. Where there
-// are fewer, or no NCCL, the test is skipped; the double shows as many as it is told.
+// acrossCards returns the arguments of runs whose trainers use n different cards, on this executable. acrossCards
+// skips the test if there are fewer cards or no NCCL. The double shows as many cards as requested.
 func acrossCards(t *testing.T, n int, arguments ...string) []string {
 	t.Helper()
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", strconv.Itoa(n))
@@ -72,8 +72,8 @@ func acrossCards(t *testing.T, n int, arguments ...string) []string {
 		file}, small, arguments)
 }
 
-// Trainers on cards of their own reduce by NCCL, in whatever order streams work: losses are those of the host, no
-// byte of a bucket goes through it, and nothing is left.
+// Trainers on different cards reduce by NCCL, in any order of stream work. The losses match the host's, no bucket
+// goes through the host, and nothing is left allocated.
 func TestRunsOverNCCL(t *testing.T) {
 	for i, c := range []struct {
 		name, backend string
@@ -100,7 +100,7 @@ func TestRunsOverNCCL(t *testing.T) {
 	}
 }
 
-// leftOnDevices requires that NCCL was the group, and no bucket went through the host.
+// leftOnDevices requires that NCCL reduced the group and that no bucket went through the host.
 func leftOnDevices(t *testing.T, r result) {
 	t.Helper()
 	if !strings.HasPrefix(r.Group, "NCCL 2.") {
@@ -123,7 +123,7 @@ func leftOnDevices(t *testing.T, r result) {
 	sumsAreMeasured(t, r)
 }
 
-// The group of each backend has the name of what ran, and a warning says so where that is another.
+// Each backend's group reports the name of the library that ran. A warning says so if this is another library.
 func TestGroupsOfBackends(t *testing.T) {
 	computetest.OnDouble(t)
 	const (
@@ -168,7 +168,7 @@ func TestGroupsOfBackends(t *testing.T) {
 	}
 }
 
-// An NCCL that is not there, or does not work, is one sentence.
+// If NCCL is missing or does not work, the error is one sentence.
 func TestNCCLThatDoesNotWork(t *testing.T) {
 	computetest.OnDouble(t)
 	for _, c := range []struct{ name, variable, want string }{
@@ -204,7 +204,7 @@ func TestNCCLThatDoesNotWork(t *testing.T) {
 	}
 }
 
-// driverAlone has a folder before the loader in which the double of the driver is, and no NCCL.
+// driverAlone gives the loader a folder that has the double of the driver but no NCCL.
 func driverAlone(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
@@ -220,7 +220,7 @@ func driverAlone(t *testing.T) {
 	t.Setenv("LD_LIBRARY_PATH", dir)
 }
 
-// Who is killed, or hangs, in a group of NCCL ends the run in time, and leaves nothing on the cards.
+// If a process of an NCCL group is killed or hangs, the run ends in time and leaves nothing on the cards.
 func TestKilledInAGroupOfNCCL(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -228,7 +228,7 @@ func TestKilledInAGroupOfNCCL(t *testing.T) {
 		want   string
 	}{{"killed", syscall.SIGKILL, "psbench: trainer"}, {"stopped", syscall.SIGSTOP, " from trainer"}} {
 		t.Run(c.name, func(t *testing.T) {
-			computetest.OnDouble(t) // which reports who computes
+			computetest.OnDouble(t) // the double reports which process computes
 			dir := reports(t)
 			arguments := acrossCards(t, 2, "--backend", "nccl", "--rpc-timeout", "5", "--epochs", "100000")
 			ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
@@ -250,7 +250,7 @@ func TestKilledInAGroupOfNCCL(t *testing.T) {
 	}
 }
 
-// strike signals a rank that computes.
+// strike sends a signal to a rank that computes.
 func strike(ctx context.Context, t *testing.T, dir string, signal syscall.Signal) {
 	t.Helper()
 	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {

@@ -13,14 +13,14 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// layered is a model of several buckets, the largest of which has 4*layeredBucket bytes.
+// layered is a model of several buckets. The largest bucket has 4*layeredBucket bytes.
 var layered = []string{"--set", "model.sizes=[100,50,40,10]", "--set", "trainer.bucket_bytes=2000", "--set",
 	"server.lr=0.02", "--batch-size", "6"}
 
 const layeredBucket = 100 * 50
 
-// Server batch_update and its trainers, on one device, share gradients and parameters there, in whatever order its
-// streams work: losses are those of the host, no byte of a bucket crosses the bus, and nothing is left.
+// Server batch_update and its trainers on one device share gradients and parameters there, in any order of stream
+// work. The losses match the host's, no bucket crosses the bus, and nothing is left allocated.
 func TestRunsShareParameters(t *testing.T) {
 	file := writeRegistry(t)
 	for i, c := range []struct {
@@ -39,7 +39,7 @@ func TestRunsShareParameters(t *testing.T) {
 				near(t, got, want)
 				stays(t, got)
 				measured(t, got, false)
-				for rank := len(got.Losses); rank < len(got.Processes)-1; rank++ { // all but data
+				for rank := len(got.Losses); rank < len(got.Processes)-1; rank++ { // all processes except data
 					updates, _ := spans(got, rank, "updated model")
 					if n, total := spans(got, rank, "device optimizer"); updates > 0 && (n != updates || total <= 0) {
 						t.Errorf("server %d measured %d steps, of %d ns in all, of %d updates", rank, n, total, updates)
@@ -51,7 +51,7 @@ func TestRunsShareParameters(t *testing.T) {
 	}
 }
 
-// What the double counts agrees: more batches copy nothing off the device but their losses.
+// The double's counts confirm this: more batches copy nothing off the device except their losses.
 func TestNoParameterCrossesTheBus(t *testing.T) {
 	file := writeRegistry(t)
 	out := func(arguments ...string) int64 {
@@ -72,7 +72,7 @@ func TestNoParameterCrossesTheBus(t *testing.T) {
 	}
 }
 
-// A server that shares a card with one of its trainers and not with the other shares with the one.
+// If a server is on the same card as only one of its trainers, it shares memory with that trainer alone.
 func TestServerSharesWithSomeTrainers(t *testing.T) {
 	computetest.OnDouble(t)
 	t.Setenv("PSBENCH_DOUBLE_DEVICES", "2")

@@ -25,15 +25,15 @@ import (
 	"github.com/psbench/psbench/sdk/plugin"
 )
 
-// psbench is the program that the plugin is of the same build as: make cuda makes it.
+// psbench is the program from the same build as the plugin. make cuda builds it.
 const psbench = "../../bin/psbench"
 
-// serve is the argument with which the test executable is a plugin on the device, whose trainers and
-// servers have keys of their own, so that a run on the host has psbench's.
+// serve is the argument that makes the test executable act as a plugin on the device. The plugin's trainers and
+// servers have other keys than psbench's, so that a run on the host uses psbench's parts.
 const serve = "serve"
 
-// extra has a variable of the environment, with its value, for the plugin alone: psbench refuses those of
-// its own prefix that it does not know.
+// extra holds an environment variable with its value for the plugin alone. psbench refuses unknown variables with
+// its own prefix.
 const extra = "TEST_CUDA_VARIABLE"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// registry has the plugin, whose command it lacks.
+// registry is a registry file with the plugin, except for its command.
 const registry = `{
   "plugins": {"device": {"command": [%q, %q], "includes": ["builtin"]}},
   "trainer_map": {
@@ -85,7 +85,7 @@ const registry = `{
   }
 }`
 
-// writeRegistry writes a registry file whose plugin is the test executable.
+// writeRegistry writes a registry file that names the test executable as the plugin.
 func writeRegistry(t *testing.T) string {
 	t.Helper()
 	executable, err := os.Executable()
@@ -99,7 +99,7 @@ func writeRegistry(t *testing.T) string {
 	return file
 }
 
-// result is what the tests look at of a result.
+// result is the part of a run's result that the tests check.
 type result struct {
 	Group    string      `json:"group"`
 	Warnings []string    `json:"warnings"`
@@ -108,7 +108,7 @@ type result struct {
 		Rank       int     `json:"rank"`
 		Type       string  `json:"type"`
 		Name       string  `json:"name"`
-		KeyA       []int64 `json:"key_a"` // this and the next two have differences
+		KeyA       []int64 `json:"key_a"` // this and the next two lists hold differences
 		KeyB       []int64 `json:"key_b"`
 		StartNS    []int64 `json:"start_ns"`
 		DurationNS []int64 `json:"duration_ns"`
@@ -146,13 +146,13 @@ var small = []string{
 	"--epochs", "2",
 }
 
-// Real processes train on the device, with hooks and servers there and on the host, and their losses are
-// those of the host.
+// Real processes train on the device, with hooks and servers on the device and on the host. The processes' losses
+// match the host's.
 func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 	file := writeRegistry(t)
 	for _, c := range []struct {
 		name                        string
-		trainer, server             string // on the host
+		trainer, server             string // parts on the host
 		deviceTrainer, deviceServer string
 		arguments                   []string
 	}{
@@ -210,7 +210,7 @@ func TestRunsHaveTheLossesOfTheHost(t *testing.T) {
 	}
 }
 
-// run is the result of a run of psbench.
+// run runs psbench and returns the result.
 func run(t *testing.T, arguments []string, server string) result {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
@@ -232,7 +232,7 @@ func run(t *testing.T, arguments []string, server string) result {
 	return r
 }
 
-// With --check the answers of servers on the device are recomputed, too.
+// With --check, psbench also recomputes the answers of servers on the device.
 func TestMeansAreChecked(t *testing.T) {
 	arguments := slices.Concat([]string{"--check", "--ntrainer", "0", "--nserver", "0", "--ncudatrainer", "2",
 		"--ncudaserver", "1", "--trainer", "ddp"}, small)
@@ -247,7 +247,7 @@ func TestMeansAreChecked(t *testing.T) {
 	}
 }
 
-// near compares all losses, which training must have changed by much more than they may deviate.
+// near compares all losses. Training must have changed them by much more than the tolerance.
 func near(t *testing.T, got, want result) {
 	t.Helper()
 	const tolerance = 1e-5
@@ -268,7 +268,7 @@ func near(t *testing.T, got, want result) {
 	}
 }
 
-// What goes wrong on a device ends the run with a sentence that names the process and what happened.
+// If something fails on a device, the run ends with a sentence that names the process and the failure.
 func TestFaultsEndTheRun(t *testing.T) {
 	file := writeRegistry(t)
 	for _, c := range []struct{ name, variable, want string }{
@@ -304,7 +304,7 @@ func TestFaultsEndTheRun(t *testing.T) {
 	}
 }
 
-// The loss of a device is one sentence, however much its process had to give back to it.
+// The loss of a device is reported by one sentence, however many resources the process held there.
 func TestLossIsOneSentence(t *testing.T) {
 	computetest.OnDouble(t)
 	file := writeRegistry(t)
@@ -324,7 +324,7 @@ func TestLossIsOneSentence(t *testing.T) {
 		cmd.Env = append(os.Environ(), extra+"=PSBENCH_DOUBLE_LOST=60")
 		out, _ := cmd.CombinedOutput()
 		_, said, _ := strings.Cut("\n"+string(out), "\npsbench: ")
-		said, _, _ = strings.Cut(said, "; trainer0 is ") // and what the double said
+		said, _, _ = strings.Cut(said, "; trainer0 is ") // and the double's message
 		if !strings.HasPrefix(said, "trainer0") || len(said) > 400 ||
 			strings.Count(said, "(CUDA_ERROR_UNKNOWN, 999)") != 1 || strings.Contains(said, "Close") {
 			t.Errorf("%s: it ends with %d bytes, which may be 400 and say the cause once: %s\n%s", c.name, len(said),
@@ -333,7 +333,7 @@ func TestLossIsOneSentence(t *testing.T) {
 	}
 }
 
-// Where no memory is pinned, for whatever reason, runs go on as they did.
+// If memory cannot be pinned, for any reason, runs still work.
 func TestRunsWithoutPinnedBuckets(t *testing.T) {
 	computetest.OnDouble(t)
 	t.Setenv(extra, "PSBENCH_DOUBLE_FAIL=cuMemHostRegister:*:999")
@@ -349,7 +349,7 @@ func TestRunsWithoutPinnedBuckets(t *testing.T) {
 	}
 }
 
-// tooNew is a cuBLAS that the driver is too old for.
+// tooNew is a cuBLAS that needs a newer driver.
 const tooNew = `
 int cublasCreate_v2(void **h) { return 1; }
 int cublasDestroy_v2(void *h) { return 1; }
@@ -358,8 +358,8 @@ int cublasSetStream_v2(void *h, void *s) { return 1; }
 int cublasSgemm_v2(void) { return 1; }
 `
 
-// Where no cuBLAS works that is there, psbench's kernels multiply, and a fact says why; where it must be
-// cuBLAS, the run ends before it trains.
+// If no installed cuBLAS works, psbench's kernels multiply, and a fact gives the reason. If the run requires
+// cuBLAS, it ends before training.
 func TestRunsWithoutCuBLASThatWorks(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("there is no gcc to make a library with")

@@ -21,8 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/host/record"
 )
 
-// free is the argument with which the test executable says how much of the device's memory is free, and
-// how much there is.
+// free is the argument that makes the test executable print the free and the total memory of the device.
 const free = "free"
 
 func tellFree() {
@@ -37,8 +36,8 @@ func tellFree() {
 	fmt.Println(left, all)
 }
 
-// reports has the double's processes share the device, keep reports in the folder that it gives, and end at a
-// misuse. On a GPU there are none.
+// reports configures the double: processes share the device, write reports to the returned folder, and exit on
+// misuse. A GPU writes no reports.
 func reports(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +46,8 @@ func reports(t *testing.T) string {
 	return dir
 }
 
-// counts are those of a report of the double; none once the process is gone and left none.
+// counts returns the counts of one report of the double. counts returns none if the process has ended and left no
+// report.
 func counts(t *testing.T, file string) map[string]int64 {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -61,7 +61,7 @@ func counts(t *testing.T, file string) map[string]int64 {
 	return found
 }
 
-// total adds up a count of all processes, none of which may have misused the driver or left anything.
+// total adds up a count over all processes. total requires that none misused the driver or left anything allocated.
 func total(t *testing.T, dir, count string) (sum int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
@@ -80,7 +80,7 @@ func total(t *testing.T, dir, count string) (sum int64) {
 	return sum
 }
 
-// shared are runs whose buckets stay on the device: with servers and groups, of dense and of sparse buckets.
+// shared are runs whose buckets stay on the device, with servers and groups, and dense and sparse buckets.
 var shared = []struct {
 	name, server string
 	arguments    []string
@@ -97,8 +97,8 @@ var shared = []struct {
 		[]string{"--ntrainer", "2", "--nserver", "1", "--ddp-hook", "sparse_rpc", "--set", "model.sparse=true"}},
 }
 
-// Ranks of one device share buckets there, in whatever order its streams work: losses are those of the
-// host, no byte of a bucket crosses the bus, and nothing is left.
+// Ranks on one device share buckets there, in any order of stream work. The losses match the host's, no bucket
+// crosses the bus, and nothing is left allocated.
 func TestRunsShareBuckets(t *testing.T) {
 	file := writeRegistry(t)
 	for i, c := range shared {
@@ -116,8 +116,8 @@ func TestRunsShareBuckets(t *testing.T) {
 	}
 }
 
-// inOrders has the double's streams work latest, at random and earliest, and the test run in each: in a short one
-// latest and one of the others, which differs from case to case. dir gets what the double's processes report.
+// inOrders runs a test with the double's streams working latest, at random and earliest. In short mode, it runs
+// latest and one of the others, which depends on the case. The double's processes write their reports to dir.
 func inOrders(t *testing.T, number int, each func(dir string)) {
 	t.Helper()
 	for i, streams := range []string{"latest", "random", "earliest"} {
@@ -138,7 +138,7 @@ func prefixed(server string) string {
 	return "cuda_" + server
 }
 
-// stays requires that ranks say that buckets are shared, and counted no byte on the bus.
+// stays requires that ranks report shared buckets and counted no byte on the bus.
 func stays(t *testing.T, r result) {
 	t.Helper()
 	ranks := 0
@@ -174,7 +174,7 @@ func stays(t *testing.T, r result) {
 func meansAreMeasured(t *testing.T, r result) {
 	t.Helper()
 	ranks := len(r.Processes) - 1                     // without data
-	for rank := len(r.Losses); rank < ranks; rank++ { // servers, whose buckets are less than a piece each
+	for rank := len(r.Losses); rank < ranks; rank++ { // servers, whose buckets are each smaller than a piece
 		whole, _ := spans(r, rank, "average computation")
 		all, _ := spans(r, rank, "param_index_batch")
 		if n, _ := spans(r, rank, "device average"); all < len(r.Losses[0]) || whole != all || n != all {
@@ -183,7 +183,7 @@ func meansAreMeasured(t *testing.T, r result) {
 	}
 }
 
-// What the double counts agrees: two more epochs copy nothing off the device but their losses.
+// The double's counts confirm this: two more epochs copy nothing off the device except their losses.
 func TestNoBucketCrossesTheBus(t *testing.T) {
 	file := writeRegistry(t)
 	const epochs = 2
@@ -198,21 +198,21 @@ func TestNoBucketCrossesTheBus(t *testing.T) {
 	}
 	shared := out("--epochs", "4") - out("--epochs", fmt.Sprint(4-epochs))
 	staged := out("--epochs", "4", "--transport", "unix") - out("--epochs", fmt.Sprint(4-epochs), "--transport", "unix")
-	const bucket = 4 * 104 * 104 // the largest
+	const bucket = 4 * 104 * 104 // the largest bucket
 	if shared <= 0 || shared >= bucket || staged < 2*bucket {
 		t.Errorf("%d epochs copy %d bytes off the device, which must be less than a bucket of %d, and staged %d",
 			epochs, shared, bucket, staged)
 	}
 }
 
-// What ranks cannot share they stage, and say why.
+// If ranks cannot share buckets, they stage them and report the reason.
 func TestBucketsAreStagedAndWhy(t *testing.T) {
 	file := writeRegistry(t)
 	wanted := map[string]result{} // by server
 	for _, c := range []struct {
 		name, server, variable string
 		arguments              []string
-		trainer, atServer      string // what the facts say
+		trainer, atServer      string // expected facts
 	}{
 		{"another transport", "cuda_average", "", []string{"--transport", "tcp"},
 			"transport tcp maps no memory of one host", "transport tcp maps no memory of one host"},
@@ -275,7 +275,7 @@ func busBytes(r result) (sum int64) {
 	return sum
 }
 
-// The group of NCCL's backends says in its name that it reduces on the device.
+// On a device, the name of the NCCL backend's group says that it reduces there.
 func TestGroupOnTheDeviceHasItsName(t *testing.T) {
 	for transport, want := range map[string]string{"shm": "psbench's own, on the device by CUDA IPC",
 		"unix": "psbench's own, in host memory over unix"} {
@@ -287,7 +287,7 @@ func TestGroupOnTheDeviceHasItsName(t *testing.T) {
 	}
 }
 
-// Faults while buckets are shared end the run with a sentence, in time.
+// If a fault occurs while buckets are shared, the run ends in time with one sentence.
 func TestFaultsOfSharedBuckets(t *testing.T) {
 	file := writeRegistry(t)
 	for _, c := range []struct {
@@ -324,10 +324,10 @@ func TestFaultsOfSharedBuckets(t *testing.T) {
 	}
 }
 
-// Who is killed while buckets are shared, the owner of some or who has them open, ends the run in time, and
-// leaves nothing on the device.
+// If a process that shares buckets is killed, the run ends in time and leaves nothing on the device. The process
+// may own the buckets or have opened them.
 func TestKilledWhileBucketsAreShared(t *testing.T) {
-	computetest.OnDouble(t) // which reports who computes
+	computetest.OnDouble(t) // the double reports which process computes
 	file := writeRegistry(t)
 	for _, victim := range []string{"trainer", "server"} {
 		t.Run(victim, func(t *testing.T) {
@@ -353,8 +353,8 @@ func TestKilledWhileBucketsAreShared(t *testing.T) {
 	}
 }
 
-// A rank that is killed leaves marks that its peers' devices wait for, and never reaches them: whose driver waits with
-// them is ended all the same, in time, and the sentence names who was killed.
+// A killed rank never reaches the events that its peers' devices wait for. Peers whose driver waits for such an
+// event end in time too, and the error names the killed rank.
 func TestKilledBeforeItsMarkIsReached(t *testing.T) {
 	computetest.OnDouble(t)
 	file := writeRegistry(t)
@@ -367,7 +367,7 @@ func TestKilledBeforeItsMarkIsReached(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reports(t)
-			t.Setenv("PSBENCH_DOUBLE_STREAMS", "latest") // no mark is reached before somebody waits for it
+			t.Setenv("PSBENCH_DOUBLE_STREAMS", "latest") // no event is reached before something waits for it
 			t.Setenv("PSBENCH_DOUBLE_IDLE_MS", "60000")
 			t.Setenv(extra, "PSBENCH_DOUBLE_FAIL="+c.call)
 			arguments := slices.Concat([]string{"--ntrainer", "2", "--trainer", "cuda_ddp", "--registry", file,
@@ -400,7 +400,7 @@ func nothingLeft(t *testing.T) {
 	}
 }
 
-// kill ends a rank that computes: a server, which alone has memory of others open, or a trainer.
+// kill kills a rank that computes: a server, which alone opens other processes' memory, or a trainer.
 func kill(ctx context.Context, t *testing.T, dir, victim string) {
 	t.Helper()
 	for ; ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {

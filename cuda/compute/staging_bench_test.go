@@ -16,20 +16,21 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// link is the memory of a copy: a bucket on the device and in shared memory, and pinned memory of the
-// driver's own as large.
+// link is the memory for one copy: a bucket on the device and in shared memory, and pinned memory of the same size
+// from the driver.
 type link struct {
 	dev                    *device.Device
 	stream                 *driver.Stream
 	memory, shared, pinned []byte
-	cuts                   []int // where a parameter of the bucket begins, and where the last one ends
-	// all buckets of each kind of memory, one behind the other, of which a copy takes the next: no cache has them
+	cuts                   []int // start of each parameter in the bucket, and the end of the last
+	// all buckets of each kind of memory, one after the other; each copy takes the next one, so that no cache holds it
 	places [3][]byte
 }
 
-// BenchmarkStaging copies the largest bucket of the default model as the staging of a trainer does, a copy for each of
-// its parameters between the device and shared memory, and has the driver alone copy as much between the device
-// and pinned memory of its own: in turn, timed by the host until the bytes are there.
+// BenchmarkStaging compares two kinds of copies of the default model's largest bucket, in turn. The first is a
+// trainer's staging: one copy per parameter between the device and shared memory. The second is a single driver
+// copy of the same size between the device and pinned memory. The host measures the time until the bytes have
+// arrived.
 func BenchmarkStaging(b *testing.B) {
 	l := openLink(b)
 	for _, c := range []struct {
@@ -48,7 +49,7 @@ func BenchmarkStaging(b *testing.B) {
 			}
 			median, low, high := spread(staged)
 			medianLink, lowLink, highLink := spread(bare)
-			b.ReportMetric(0, "ns/op") // of both together
+			b.ReportMetric(0, "ns/op") // would count both kinds together
 			b.ReportMetric(median, "GB/s")
 			b.ReportMetric(medianLink, "link-GB/s")
 			b.ReportMetric(100*median/medianLink, "%-of-link")
@@ -68,8 +69,8 @@ func openLink(b *testing.B) *link {
 	l := &link{dev: d, stream: lane.Stream, cuts: []int{0}}
 	const layers = 7
 	width, places := 1024, 8
-	if testing.Short() { // that it works
-		width, places = 64, 32 // which are whole pages
+	if testing.Short() { // only checks that it works
+		width, places = 64, 32 // parameters are whole pages
 	}
 	for range layers {
 		bias := l.cuts[len(l.cuts)-1] + 4*width
@@ -92,20 +93,20 @@ func openLink(b *testing.B) *link {
 	return l
 }
 
-// take has copies be of the bucket that begins there.
+// take selects the bucket that begins there for the next copies.
 func (l *link) take(at int) {
 	end := at + l.cuts[len(l.cuts)-1]
 	l.memory, l.shared, l.pinned = l.places[0][at:end], l.places[1][at:end], l.places[2][at:end]
 }
 
-// next takes the next bucket.
+// next selects the next bucket.
 func (l *link) next() {
 	at := len(l.places[0]) - cap(l.memory) + len(l.memory)
 	l.take(at % len(l.places[0]))
 }
 
-// check sends random numbers there and back each way, and compares them. All buckets have them in the end: a link may
-// be faster with zeros.
+// check copies random numbers there and back in each way and compares them. check leaves random numbers in all
+// buckets, because a link may be faster with zeros.
 func (l *link) check(b *testing.B) {
 	b.Helper()
 	want := tensor.Float32Bytes(computetest.Random(len(l.memory)/4, 7))
@@ -136,7 +137,7 @@ func (l *link) check(b *testing.B) {
 	}
 }
 
-// rate is how fast a copy of the bucket is, in GB/s.
+// rate returns the speed of copying the bucket, in GB/s.
 func (l *link) rate(b *testing.B, copying func() error) float64 {
 	b.Helper()
 	defer l.next()
@@ -177,12 +178,12 @@ func (l *link) bareIn() error {
 	return l.stream.Synchronize()
 }
 
-// on is where the bucket is on the device.
+// on returns the device address of the bucket.
 func (l *link) on() driver.Pointer {
 	return driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(l.memory))))
 }
 
-// spread is the median, and what a tenth of all are below and above.
+// spread returns the median and the 10th and 90th percentiles.
 func spread(all []float64) (median, low, high float64) {
 	slices.Sort(all)
 	at := func(percent int) float64 { return all[percent*(len(all)-1)/100] }

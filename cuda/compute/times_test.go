@@ -11,8 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// measured requires that each trainer measured every iteration's phases on its device, which take some
-// time, counted its launches, and said how far off its clock may be.
+// measured requires three things of each trainer. The trainer measured every iteration's phases on its device with
+// times above 0. The trainer counted its launches. The trainer recorded the error of its clock.
 func measured(t *testing.T, r result, steps bool) {
 	t.Helper()
 	phases := []string{"device forward", "device loss", "device backward"}
@@ -47,7 +47,7 @@ func measured(t *testing.T, r result, steps bool) {
 	}
 }
 
-// spans are how many a rank has of a name, and their sum.
+// spans returns the number and the total of a rank's measurements with a name.
 func spans(r result, rank int, name string) (n int, totalNS int64) {
 	for _, s := range r.Series {
 		if s.Rank == rank && s.Name == name {
@@ -59,7 +59,7 @@ func spans(r result, rank int, name string) (n int, totalNS int64) {
 	return n, totalNS
 }
 
-// observed is what a rank's gauge has, all of it above 0.
+// observed returns the values of a rank's gauge. All must be above 0.
 func observed(r result, rank int, name string) []float64 {
 	for _, g := range r.Gauges {
 		if g.Rank == rank && g.Type == "device_metric" && g.Name == name && slices.Min(g.Value) > 0 {
@@ -69,10 +69,10 @@ func observed(r result, rank int, name string) []float64 {
 	return nil
 }
 
-// span is from when to when something was measured, in ns.
+// span is the interval of a measurement, in ns.
 type span struct{ from, to int64 }
 
-// keyed are the spans that a rank has of some names.
+// keyed returns a rank's spans of some names by key.
 func keyed(r result, rank int, names ...string) map[sdk.Key][]span {
 	all := map[sdk.Key][]span{}
 	for _, s := range r.Series {
@@ -89,8 +89,8 @@ func keyed(r result, rank int, names ...string) map[sdk.Key][]span {
 	return all
 }
 
-// within requires that spans of a device, of which there are some, lie after from and before the step of their
-// iteration, as far as the device's clock tells, which goes in steps of 2 µs at worst.
+// within requires that device spans exist and lie after from and before the step of their iteration. The precision
+// of the device's clock limits this check: its resolution is 2 µs at worst.
 func within(t *testing.T, r result, rank int, what string, key sdk.Key, spans []span, from int64, step []span) {
 	t.Helper()
 	if len(spans) == 0 || len(step) != 1 {
@@ -107,8 +107,8 @@ func within(t *testing.T, r result, rank int, what string, key sdk.Key, spans []
 	}
 }
 
-// sumsAreMeasured requires that each trainer measured all sums of its groups on its device, and no others: of the
-// bucket and the batch in which that was handed over, from then until the step.
+// sumsAreMeasured requires that each trainer measured exactly the sums of its groups on its device. Each sum lies
+// between the handover of its bucket and the step.
 func sumsAreMeasured(t *testing.T, r result) {
 	t.Helper()
 	for rank := range r.Losses {
@@ -124,8 +124,8 @@ func sumsAreMeasured(t *testing.T, r result) {
 	}
 }
 
-// scattersAreMeasured requires that each server of a table measured on its device, for every update and under its
-// number, how gradients were scattered to rows before the step.
+// scattersAreMeasured requires that each table server measured, for every update and under its number, the scatter
+// of gradients to rows before the step.
 func scattersAreMeasured(t *testing.T, r result) {
 	t.Helper()
 	for rank := len(r.Losses); rank < len(r.Losses)+2; rank++ {

@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// The host waits for the device as often for a model of many layers as for one of few: an iteration has no
-// wait for each layer, nor for each parameter. The double counts the calls of the driver that wait, and
-// copies that are not asynchronous. Where buckets are staged there are waits for each bucket, so the models have
-// one bucket then.
+// The number of the host's waits for the device does not depend on the number of layers: an iteration waits neither
+// per layer nor per parameter. The double counts driver calls that wait and copies that are not asynchronous.
+// Staging waits once per bucket, so the models then have one bucket.
 func TestWaitsDoNotGrowWithLayers(t *testing.T) {
 	file := writeRegistry(t)
 	model := small[:len(small)-2] // without its epochs

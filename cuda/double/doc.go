@@ -1,6 +1,6 @@
 //go:build nvidia
 
-// Package double has the tests of the double of the CUDA driver, a libcuda.so.1 in C for tests. Its sources are in
-// src, make builds it, and docs/double.md says what it checks. Nothing in Go is linked with it here: the tests compile
-// programs in C, which call it as any program calls the driver.
+// Package double tests the double of the CUDA driver, a libcuda.so.1 in C for tests. The double's sources are in
+// src, make builds it, and docs/double.md lists its checks. This package's Go code does not link it. The tests
+// compile C programs that call the double as any program calls the driver.
 package double

@@ -19,7 +19,7 @@ import (
 
 var programs = []string{"instructions", "kernels", "faults", "driver", "streams", "ipc", "graphs"}
 
-// library is where the double lies, and built where the programs do.
+// library is the folder of the double, and built the folder of the test programs.
 var library, built string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -49,8 +49,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// start runs a program with the kernels and further arguments, and some variables, which are written
-// without the PSBENCH_DOUBLE_ that they begin with.
+// start runs a program with the kernels, further arguments and variables. Names of variables omit their prefix
+// PSBENCH_DOUBLE_.
 func start(t *testing.T, env []string, program string, arguments ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	if program != "instructions" {
@@ -190,7 +190,7 @@ func TestConflictsAreNotLookedForWhereSwitchedOff(t *testing.T) {
 	}
 }
 
-// By default the driver waits for pending work before it takes memory back; strict, it does not.
+// By default, the driver waits for pending work before it frees memory. In strict mode, it does not wait.
 func TestStrict(t *testing.T) {
 	for _, c := range []struct{ name, stderr string }{
 		{"freed under a kernel", "has been freed"},
@@ -251,7 +251,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// Where CUDA_VISIBLE_DEVICES names no device all are hidden.
+// If CUDA_VISIBLE_DEVICES names no device, all devices are hidden.
 func TestDevicesThatAreHidden(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "")
 	if stdout, stderr, err := start(t, nil, "driver", "init"); err != nil || stdout != "100 0 11080\n" {
@@ -278,14 +278,14 @@ func TestProcesses(t *testing.T) {
 		}
 	}
 	succeeds(t, []string{"STREAMS=latest", "IDLE_MS=60000"}, "ipc", "killed early")
-	// Without a wait between processes the numbers are wrong.
+	// Without a wait between the processes, the numbers are wrong.
 	stdout, _, err := start(t, []string{"STREAMS=latest"}, "ipc", "no wait")
 	if err == nil {
 		t.Fatalf("a missing wait is not seen: %s", stdout)
 	}
 }
 
-// report reads what the processes with one report directory say of themselves.
+// report reads the reports that processes wrote to a report directory.
 func report(t *testing.T, dir string) (counts map[string]int64, lines []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
@@ -360,7 +360,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// Without clang the PTX that is committed is taken for that of the source.
+// If clang is missing, the test assumes that the committed PTX matches its source.
 func TestKernelsAreOfTheirSource(t *testing.T) {
 	if _, err := exec.LookPath("clang-14"); err != nil {
 		t.Skip("there is no clang-14")

@@ -13,7 +13,8 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// cards says what both devices are, and what of a graph's life and of an allocation's size goes wrong on the second.
+// cards prints both devices' information, and errors of a graph's life and of an allocation's size on the second
+// device.
 func cards() error {
 	first, err := driver.Open(0)
 	if err != nil {
@@ -29,7 +30,7 @@ func cards() error {
 	return errors.Join(emptyGraph(second), sizeOf(second), second.Close(), first.Close())
 }
 
-// emptyGraph makes a graph, and gives all of it back.
+// emptyGraph creates a graph and destroys it completely.
 func emptyGraph(c *driver.Context) error {
 	s, err := c.NewStream()
 	if err != nil {
@@ -57,7 +58,7 @@ func sizeOf(c *driver.Context) error {
 	return c.Free(memory)
 }
 
-// Devices are told apart, and the driver says of a process that is at its end that it has nothing left.
+// Devices are distinguishable, and at its end a process has nothing left allocated.
 func TestCards(t *testing.T) {
 	onDouble(t)
 	dir := t.TempDir()

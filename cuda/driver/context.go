@@ -1,14 +1,14 @@
 //go:build nvidia
 
-// Package driver is what psbench asks of NVIDIA's driver: contexts, memory, streams, events,
-// modules, launches, memory shared between processes, pinned memory and graphs. Control calls go
-// through package cu, hot ones through C functions of its own, which neither allocate nor call back.
+// Package driver is psbench's interface to NVIDIA's driver. The package covers contexts, memory, streams, events,
+// modules, launches, memory shared between processes, pinned memory and graphs. Control calls use package cu. Hot
+// calls use this package's own C functions, which neither allocate nor call back into Go.
 //
-// A process that imports it needs libcuda.so.1 and a GPU to get as far as its main function: package
-// early ends it with a sentence otherwise.
+// A process that imports this package needs libcuda.so.1 and a GPU. Otherwise, package early ends the process with
+// an error message before its main function.
 //
-// Every call makes the device's context current on the thread that it is on, so that goroutines may
-// move between threads. All methods may be called by several goroutines at a time.
+// Every call makes the device's context current on its thread, so that goroutines may move between threads. Several
+// goroutines may call all methods concurrently.
 package driver
 
 // #cgo LDFLAGS: -lcuda
@@ -24,41 +24,41 @@ import (
 
 	"gorgonia.org/cu"
 
-	_ "github.com/psbench/psbench/cuda/driver/early" // a sentence where cu only exits
+	_ "github.com/psbench/psbench/cuda/driver/early" // prints an error message; cu would only exit
 )
 
-// Context is the primary context of a device, which all parts of a process share.
+// Context is the primary context of a device. All parts of a process share it.
 type Context struct {
 	device cu.Device
 	cu     cu.CUContext
 	c      C.CUcontext
 	info   DeviceInfo
 
-	lost  atomic.Pointer[Error] // the error that ended the context, after which nothing can be had of it
+	lost  atomic.Pointer[Error] // the error that ended the context; all later calls fail
 	owned resources
 }
 
-// DeviceInfo says what a device is.
+// DeviceInfo describes a device.
 type DeviceInfo struct {
-	Ordinal           int     // its number in this process, from 0
+	Ordinal           int     // device number in this process, from 0
 	Name              string  // e.g. "NVIDIA H100 80GB HBM3"
-	UUID              string  // "GPU-" and 36 characters: the same in every process
-	MemoryBytes       int64   // all of its memory
-	ComputeCapability Version // what its multiprocessors can do
-	DriverVersion     Version // the newest CUDA that the driver knows
+	UUID              string  // "GPU-" and 36 characters; the same in every process
+	MemoryBytes       int64   // total memory
+	ComputeCapability Version // capability of its multiprocessors
+	DriverVersion     Version // newest CUDA version that the driver supports
 }
 
-// Version is that of CUDA or of a compute capability.
+// Version is a version of CUDA or of a compute capability.
 type Version struct{ Major, Minor int }
 
-// Before says that v is older than another version.
+// Before reports whether v is older than w.
 func (v Version) Before(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
-// Open retains the primary context of the device of that number, from 0.
+// Open retains the primary context of the device with this number, from 0.
 func Open(ordinal int) (*Context, error) {
 	count, err := cu.NumDevices()
 	if err != nil {
@@ -100,34 +100,34 @@ func (c *Context) describe() (err error) {
 	if info.ComputeCapability.Minor, err = c.device.Attribute(cu.ComputeCapabilityMinor); err != nil {
 		return c.errorOf("cuDeviceGetAttribute", err)
 	}
-	version := cu.Version() // 12040 is 12.4
+	version := cu.Version() // 12040 means 12.4
 	info.DriverVersion = Version{version / 1000, version % 1000 / 10}
 	return nil
 }
 
-// Device says what the device is.
+// Device returns the description of the device.
 func (c *Context) Device() DeviceInfo { return c.info }
 
-// Handle is the CUcontext, for libraries that allocate in it.
+// Handle returns the CUcontext, for libraries that allocate in the context.
 func (c *Context) Handle() unsafe.Pointer { return unsafe.Pointer(c.c) }
 
-// String is what messages call the device: "cuda:0".
+// String returns the device's name in messages: "cuda:0".
 func (c *Context) String() string { return fmt.Sprintf("cuda:%d", c.info.Ordinal) }
 
-// Synchronize waits until the device has done all that this process gave it.
+// Synchronize waits until the device has finished all work of this process.
 func (c *Context) Synchronize() error {
 	return c.do("cuCtxSynchronize", cu.Synchronize)
 }
 
-// Close releases the context with all its allocations. Its error counts the allocations that were not
-// freed before, or is the loss of a lost device.
+// Close releases the context with all its allocations. The error counts the allocations that were not freed. For a
+// lost device, the error is the loss.
 func (c *Context) Close() error {
 	var left error
 	if unfreed := c.owned.unfreed(); unfreed != "" {
 		left = fmt.Errorf("%v is closed while it holds %s", c, unfreed)
 	}
 	if lost := c.lost.Load(); lost != nil {
-		// What the context holds cannot be freed one by one any more: its process ends it.
+		// The context's allocations can no longer be freed one by one; the end of the process frees them.
 		left = lost
 	}
 	if err := c.device.ReleasePrimaryCtx(); err != nil && left == nil {
@@ -136,7 +136,7 @@ func (c *Context) Close() error {
 	return left
 }
 
-// do makes a call of package cu, which takes the context that is current on its thread.
+// do runs a call of package cu, which uses the context that is current on its thread.
 func (c *Context) do(asked string, call func() error) error {
 	if err := c.usable(asked); err != nil {
 		return err
@@ -152,8 +152,8 @@ func (c *Context) do(asked string, call func() error) error {
 	return nil
 }
 
-// giveBack is do of a call that gives back what the context gave. A lost device takes nothing back: what
-// it holds goes with the process, and Close tells of the loss.
+// giveBack runs a call that frees a resource of the context. On a lost device it does nothing: the end of the
+// process frees the resources, and Close reports the loss.
 func (c *Context) giveBack(asked string, call func() error) error {
 	if c.Lost() {
 		return nil
@@ -161,7 +161,7 @@ func (c *Context) giveBack(asked string, call func() error) error {
 	return c.do(asked, call)
 }
 
-// refused adds what to do about a card that gives no context.
+// refused adds advice to an error of a card that refuses a context.
 func (c *Context) refused(err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -183,11 +183,11 @@ func (c *Context) refused(err error) error {
 	return e
 }
 
-// The compute modes of a card that refuse a process.
+// The compute modes in which a card refuses a process.
 const (
 	computeModeProhibited = 2
 	computeModeExclusive  = 3
 )
 
-// handle is what a value of package cu holds, each of which is a struct of one pointer of the driver.
+// handle returns the driver's pointer in a value of package cu. Each such value is a struct of one pointer.
 func handle[T any](of *T) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(of)) }

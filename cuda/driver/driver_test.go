@@ -26,7 +26,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// Copies bring every byte, whatever its alignment, and Clear sets as many as it says.
+// Copies transfer every byte at any alignment, and Clear sets exactly the given number of bytes.
 func TestCopies(t *testing.T) {
 	c := open(t)
 	s := newStream(t, c)
@@ -51,7 +51,7 @@ func TestCopies(t *testing.T) {
 			t.Errorf("from byte %d on: byte %d is %d but must be %d", offset, i, out[i], want[i])
 		}
 	}
-	check(t, s.CopyIn(a, nil, 0)) // nothing is no error
+	check(t, s.CopyIn(a, nil, 0)) // copying 0 bytes is no error
 }
 
 func firstDifference(a, b []byte) int {
@@ -77,7 +77,7 @@ func TestLaunch(t *testing.T) {
 		args.Reset()
 		args.Pointer(x)
 		args.F32(factor)
-		args.U32(999) // not the last one
+		args.U32(999) // too few arguments
 		check(t, s.Launch(scale, [3]uint32{8, 1, 1}, [3]uint32{128, 1, 1}, 0, &args))
 	}
 	check(t, s.CopyOut(start(host), x, len(host)))
@@ -93,7 +93,7 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
-// Arguments of every type arrive as they are, at both ends of their range.
+// Arguments of every type arrive unchanged, at both ends of their range.
 func TestArguments(t *testing.T) {
 	c := open(t)
 	s, arguments := newStream(t, c), function(t, newModule(t, c), "arguments")
@@ -137,7 +137,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Work behind an event of another stream finds what that one did before it, and work takes time.
+// Work after an event of another stream sees that stream's earlier results, and work takes time.
 func TestEvents(t *testing.T) {
 	c := open(t)
 	first, second := newStream(t, c), newStream(t, c)
@@ -187,8 +187,8 @@ func TestInterprocessEventsHaveNoTiming(t *testing.T) {
 	}
 }
 
-// Memory that Go did not allocate is pinned, copied to and from, and given up, also where it is
-// mapped from a file.
+// Memory that Go did not allocate can be pinned, copied to and from, and released, also if it is mapped from a
+// file.
 func TestRegister(t *testing.T) {
 	c := open(t)
 	s := newStream(t, c)
@@ -216,7 +216,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// A graph does what was captured, on whatever stream, and what was captured is not done before.
+// A launched graph does the captured work on any stream. Capturing alone does not do the work.
 func TestGraph(t *testing.T) {
 	c := open(t)
 	first, second := newStream(t, c), newStream(t, c)
@@ -242,7 +242,7 @@ func TestGraph(t *testing.T) {
 	check(t, second.CopyDevice(y, x, len(host)))
 	check(t, join.Record(second))
 	check(t, first.Wait(join))
-	alloc(t, c, 64) // as other goroutines may, whose threads are others
+	alloc(t, c, 64) // as other goroutines on other threads may do
 	graph, err := first.EndCapture()
 	check(t, err)
 	check(t, graph.Instantiate())
@@ -263,7 +263,7 @@ func TestGraph(t *testing.T) {
 	check(t, graph.Destroy())
 }
 
-// Streams of one context are used by a goroutine each, which move between threads.
+// Each stream of one context is used by one goroutine, and the goroutines move between threads.
 func TestGoroutines(t *testing.T) {
 	c := open(t)
 	scale := function(t, newModule(t, c), "scale")

@@ -15,7 +15,7 @@ import (
 // Code is a CUresult.
 type Code int
 
-// The answers that psbench tells apart.
+// The error codes that psbench distinguishes.
 const (
 	InvalidValue   Code = 1
 	OutOfMemory    Code = 2
@@ -23,21 +23,20 @@ const (
 	InvalidPTX     Code = 218
 	UnsupportedPTX Code = 222 // the driver is too old for the PTX
 	NotFound       Code = 500
-	NotReady       Code = 600 // work is under way
+	NotReady       Code = 600 // work is still running
 	NotPermitted   Code = 800
 	NotSupported   Code = 801
 	Unknown        Code = 999
 )
 
-// sticky are the codes after which the context answers nothing else: what runs on the card went
-// wrong, or the card did.
+// sticky are the codes after which the context fails all calls: a kernel failed, or the card did.
 var sticky = map[Code]bool{
 	214:     true, // uncorrectable ECC
 	220:     true, // uncorrectable NVLink
 	226:     true, // contained
 	700:     true, // illegal address
 	702:     true, // a kernel that ran too long
-	709:     true, // the context is gone
+	709:     true, // the context is destroyed
 	710:     true, // assert
 	714:     true, // hardware stack
 	715:     true, // illegal instruction
@@ -45,30 +44,30 @@ var sticky = map[Code]bool{
 	717:     true, // address space
 	718:     true, // program counter
 	719:     true, // launch failed
-	Unknown: true, // but of the calls in dispensable: which is what is left of a card that fell off the bus
+	Unknown: true, // except for the calls in dispensable; it remains after a card fell off the bus
 }
 
-// dispensable begin the calls that pin memory, and that share it with other processes. A run that lacks either
-// stages its buckets. Unknown is a refusal there: drivers also answer it where a container or a virtual machine does
-// not let them do that.
+// dispensable are prefixes of calls that pin memory or share it with other processes. A run that lacks either
+// stages its buckets. For these calls, Unknown is only a refusal: drivers also return it if a container or a
+// virtual machine forbids the call.
 var dispensable = []string{"cuMemHostRegister", "cuIpcGet", "cuIpcOpen", interprocessEvent}
 
-// interprocessEvent is what errors call the making of one.
+// interprocessEvent is the name in errors of creating such an event.
 const interprocessEvent = "cuEventCreate for other processes"
 
-// Error is an answer of the driver other than success.
+// Error is an error code from the driver.
 type Error struct {
-	Asked  string // the call and what it was for: "cuMemAlloc of 4096 bytes on cuda:0"
+	Asked  string // the call and its purpose: "cuMemAlloc of 4096 bytes on cuda:0"
 	Code   Code
 	Name   string // "CUDA_ERROR_OUT_OF_MEMORY"
 	Text   string // "out of memory"
-	Advice string // what there was, or what to do; may be empty
+	Advice string // state or advice; may be empty
 
 	lost bool
 }
 
-// Error is one sentence: "cuMemAlloc of 4096 bytes on cuda:0: out of memory
-// (CUDA_ERROR_OUT_OF_MEMORY, 2): 1024 of 16384 bytes are free".
+// Error returns one sentence: "cuMemAlloc of 4096 bytes on cuda:0: out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2):
+// 1024 of 16384 bytes are free".
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s: %s (%s, %d)", e.Asked, e.Text, e.Name, e.Code)
 	if e.Advice != "" {
@@ -77,7 +76,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Lost says that the device is lost, as engine.Lost asks.
+// Lost reports whether the device is lost, for engine.Lost.
 func (e *Error) Lost() bool { return e.lost }
 
 func newError(asked string, code Code) *Error {
@@ -89,7 +88,7 @@ func newError(asked string, code Code) *Error {
 	}
 }
 
-// codeOf is the CUresult in an error of package cu, whose type for it has no exported name.
+// codeOf returns the CUresult in an error of package cu. The type of that error is not exported.
 func codeOf(err error) Code {
 	if v := reflect.ValueOf(err); v.Kind() == reflect.Int {
 		return Code(v.Int())
@@ -97,10 +96,10 @@ func codeOf(err error) Code {
 	return InvalidValue
 }
 
-// errorOf makes an Error of one of package cu.
+// errorOf converts an error of package cu to an Error.
 func (c *Context) errorOf(asked string, err error) error { return c.failed(asked, codeOf(err)) }
 
-// check makes an error of the answer to a hot call, nil if it succeeded.
+// check converts the result of a hot call to an error, nil if the call succeeded.
 func (c *Context) check(asked string, result C.CUresult) error {
 	if result == C.CUDA_SUCCESS {
 		return nil
@@ -108,7 +107,7 @@ func (c *Context) check(asked string, result C.CUresult) error {
 	return c.failed(asked, Code(result))
 }
 
-// checkBytes is check for a call about so many bytes.
+// checkBytes does the same as check for a call about so many bytes.
 func (c *Context) checkBytes(asked string, bytes int, result C.CUresult) error {
 	if result == C.CUDA_SUCCESS {
 		return nil
@@ -132,10 +131,11 @@ func (c *Context) failed(asked string, code Code) error {
 	return e
 }
 
-// Lost says whether an error has ended the context. What gives something back does nothing then, and says nothing.
+// Lost reports whether an error has ended the context. From then on, calls that free resources do nothing and
+// return no error.
 func (c *Context) Lost() bool { return c.lost.Load() != nil }
 
-// usable is the error of every call after one that the context did not survive.
+// usable returns the error that ended the context, for all later calls, or nil.
 func (c *Context) usable(asked string) error {
 	lost := c.lost.Load()
 	if lost == nil {

@@ -20,21 +20,21 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Event is a place in the work of a stream, that other streams and the host wait for.
+// Event is a position in a stream's work. Other streams and the host can wait for it.
 type Event struct {
 	context *Context
 	cu      cu.Event
 	c       C.CUevent
 }
 
-// EventOptions say what an event can do beside being waited for.
+// EventOptions select additional features of an event.
 type EventOptions struct {
-	Timing       bool // ElapsedMS
-	Interprocess bool // ExportEvent; such an event has no timing
-	BlockingSync bool // Synchronize sleeps in the end, where it would else spin on
+	Timing       bool // for ElapsedMS
+	Interprocess bool // allows ExportEvent; excludes Timing
+	BlockingSync bool // Synchronize finally sleeps instead of spinning
 }
 
-// NewEvent makes an event, which counts as reached until it is recorded.
+// NewEvent returns an event. The event counts as reached until it is recorded.
 func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	if o.Timing && o.Interprocess {
 		return nil, fmt.Errorf(
@@ -64,7 +64,7 @@ func (c *Context) NewEvent(o EventOptions) (*Event, error) {
 	return e, nil
 }
 
-// Record puts the event behind the work that s has.
+// Record puts the event after all work that s has so far.
 func (e *Event) Record(s *Stream) error {
 	if err := e.context.usable("cuEventRecord"); err != nil {
 		return err
@@ -72,7 +72,8 @@ func (e *Event) Record(s *Stream) error {
 	return e.context.check("cuEventRecord", C.psb_event_record(e.context.c, e.c, s.c))
 }
 
-// Synchronize waits until the event is reached. It polls for 100 µs, and blocks then, with option BlockingSync asleep.
+// Synchronize waits until the event is reached. Synchronize polls for 100 µs and then blocks. With option
+// BlockingSync, it sleeps while it blocks.
 func (e *Event) Synchronize() error {
 	if err := e.context.usable("cuEventSynchronize"); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (e *Event) Synchronize() error {
 	return e.context.check("cuEventSynchronize", C.psb_event_synchronize(e.context.c, e.c))
 }
 
-// Query says whether the event is reached.
+// Query reports whether the event is reached.
 func (e *Event) Query() (reached bool, err error) {
 	if err := e.context.usable("cuEventQuery"); err != nil {
 		return false, err
@@ -92,7 +93,7 @@ func (e *Event) Query() (reached bool, err error) {
 	return result == C.CUDA_SUCCESS, e.context.check("cuEventQuery", result)
 }
 
-// Destroy gives the event back.
+// Destroy frees the event.
 func (e *Event) Destroy() error {
 	at := uintptr(unsafe.Pointer(e.c))
 	err := e.context.giveBack("cuEventDestroy", func() error { return cu.DestroyEvent(&e.cu) })
@@ -102,8 +103,8 @@ func (e *Event) Destroy() error {
 	return err
 }
 
-// ElapsedMS is the time from a to b in ms, both of which must have been reached and have timing.
-// The driver resolves about half a microsecond.
+// ElapsedMS returns the time from a to b in ms. Both must have been reached and have timing. The driver's
+// resolution is about half a microsecond.
 func ElapsedMS(a, b *Event) (float32, error) {
 	if err := a.context.usable("cuEventElapsedTime"); err != nil {
 		return 0, err
@@ -113,7 +114,7 @@ func ElapsedMS(a, b *Event) (float32, error) {
 	return float32(ms), err
 }
 
-// ExportEvent makes a handle by which another process imports an event with option Interprocess.
+// ExportEvent returns a handle with which another process can import an event that has option Interprocess.
 func (c *Context) ExportEvent(e *Event) (handle [64]byte, err error) {
 	if err := c.usable("cuIpcGetEventHandle"); err != nil {
 		return handle, err
@@ -122,7 +123,7 @@ func (c *Context) ExportEvent(e *Event) (handle [64]byte, err error) {
 	return handle, err
 }
 
-// ImportEvent opens an event of another process. Its Destroy leaves the other process's event.
+// ImportEvent opens an event of another process. Destroy of the returned event does not affect the other process.
 func (c *Context) ImportEvent(handle [64]byte) (*Event, error) {
 	if err := c.usable("cuIpcOpenEventHandle"); err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ func openChild() error {
 	return c.Close()
 }
 
-// A process that cannot use CUDA ends before its main function, with a sentence on standard error
-// and nothing on standard output, where a plugin's address would stand.
+// A process that cannot use CUDA ends before its main function, with a message on standard error. The process
+// prints nothing on standard output, which is for a plugin's address.
 func TestDriverThatDoesNotServe(t *testing.T) {
 	onDouble(t)
 	for _, test := range []struct{ environment, want string }{
@@ -67,8 +67,8 @@ func TestCardThatIsTaken(t *testing.T) {
 	}
 }
 
-// exhaust asks for more and more memory, says what the driver said at last, and sees that what is
-// freed can be had again.
+// exhaust allocates memory until the driver refuses, prints the driver's error, and checks that freed memory can be
+// allocated again.
 func exhaust() error {
 	c, err := driver.Open(0)
 	if err != nil {
@@ -213,14 +213,14 @@ func TestReadOnlyMemory(t *testing.T) {
 	if stdout, stderr, status := child(t, "readOnly", "", "PSBENCH_DOUBLE_READ_ONLY=1"); status != 0 {
 		t.Errorf("status %d: %s\n%s", status, stdout, stderr)
 	}
-	stdout, _, status := child(t, "readOnly", "") // as on the cards that there are
+	stdout, _, status := child(t, "readOnly", "") // on the real cards, without a configuration of the double
 	if status != 3 || !strings.HasPrefix(stdout, "cuMemHostRegister of 4096 bytes on cuda:0: ") ||
 		!strings.Contains(stdout, "CUDA_ERROR_NOT_SUPPORTED, 801") {
 		t.Errorf("status %d: %s", status, stdout)
 	}
 }
 
-// leaks frees nothing of all that a context gives.
+// leaks frees none of the resources of a context.
 func leaks() error {
 	c, err := driver.Open(0)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Graph is work that was recorded of a stream, to be launched in one call any number of times.
+// Graph is recorded work of a stream. One call launches all of it, any number of times.
 type Graph struct {
 	context *Context
 	cu      cu.Graph
 	exec    cu.ExecGraph
-	c       C.CUgraphExec // nil until it is instantiated
+	c       C.CUgraphExec // nil until Instantiate
 }
 
-// BeginCapture records the work that s is given from now on, and that of streams which wait for its
-// events, and does none of it.
+// BeginCapture starts to record the work of s and of streams that wait for its events. The recorded work is not
+// done.
 func (s *Stream) BeginCapture() error {
 	if err := s.context.usable("cuStreamBeginCapture"); err != nil {
 		return err
@@ -31,8 +31,7 @@ func (s *Stream) BeginCapture() error {
 	return s.context.check("cuStreamBeginCapture", C.psb_begin_capture(s.context.c, s.c))
 }
 
-// EndCapture ends what BeginCapture began. All streams that were drawn in must have been joined, by
-// events that s waits for.
+// EndCapture ends the recording. All other recorded streams must have been joined by events that s waits for.
 func (s *Stream) EndCapture() (*Graph, error) {
 	if err := s.context.usable("cuStreamEndCapture"); err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func (s *Stream) EndCapture() (*Graph, error) {
 	return g, nil
 }
 
-// Instantiate makes the graph ready to be launched.
+// Instantiate makes the graph ready for launches.
 func (g *Graph) Instantiate() error {
 	if err := g.context.usable("cuGraphInstantiate"); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (g *Graph) Launch(s *Stream) error {
 	return g.context.check("cuGraphLaunch", C.psb_graph_launch(g.context.c, g.c, s.c))
 }
 
-// Destroy gives the graph back.
+// Destroy frees the graph.
 func (g *Graph) Destroy() error {
 	at := uintptr(handle(&g.cu))
 	var executable error

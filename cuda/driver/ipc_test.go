@@ -17,8 +17,8 @@ func readHandle(r io.Reader) (handle [64]byte) {
 	return handle
 }
 
-// importChild opens memory and event of another process, waits for the event, and adds to what it
-// finds behind it.
+// importChild opens memory and an event of another process, waits for the event, and adds to the data written
+// before it.
 func importChild() error {
 	memory, event := readHandle(os.Stdin), readHandle(os.Stdin)
 	c, err := driver.Open(0)
@@ -60,7 +60,7 @@ func TestOtherProcesses(t *testing.T) {
 		host[i] = byte(i)
 	}
 	check(t, s.CopyIn(x, start(host), 1024))
-	check(t, e.Record(s)) // before the other process hears of it: it would else wait for nothing
+	check(t, e.Record(s)) // must come before the message to the other process, which would otherwise wait for nothing
 	memory, err := c.ExportMemory(x)
 	check(t, err)
 	event, err := c.ExportEvent(e)

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// lose launches kernels until the device is lost, and then asks for everything else.
+// lose launches kernels until the device is lost, and then tries all other calls.
 func lose() error {
 	c, err := driver.Open(0)
 	if err != nil {
@@ -89,7 +89,8 @@ func lose() error {
 	return nil
 }
 
-// heard hears of the loss when it gives something back, by the call that its input names: the first time alone.
+// heard lets a call that frees a resource detect the loss; its input names the call. Only the first call reports
+// the loss.
 func heard() error {
 	call, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -124,7 +125,7 @@ func heard() error {
 	return nil
 }
 
-// refused pins and shares memory, which the driver refuses, and goes on with the device.
+// refused tries to pin and share memory, which the driver refuses, and then continues to use the device.
 func refused() error {
 	c, err := driver.Open(0)
 	if err != nil {
@@ -150,7 +151,7 @@ func refused() error {
 	return firstOf(c.Free(x), e.Destroy(), c.Close())
 }
 
-// A driver that does not pin or share memory may say that the reason is unknown: the device is not lost with that.
+// A driver that refuses to pin or share memory may return an unknown error. The device does not count as lost then.
 func TestRefusalsAreNoLoss(t *testing.T) {
 	onDouble(t)
 	const all = "cuMemHostRegister:1:999,cuIpcGetMemHandle:1:999,cuIpcGetEventHandle:1:999,cuIpcOpenMemHandle:1:999,cuIpcOpenEventHandle:1:999,cuEventCreate:2:999"

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// childVariable names what a test executable does that was started as another process of a test.
+// childVariable names the work of a test executable that a test started as another process.
 const childVariable = "PSBENCH_DRIVER_TEST"
 
 var children = map[string]func() error{
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child runs a process of this executable, with more in its environment and what it reads on its
-// standard input, and returns what it wrote and its exit status.
+// child runs this executable as another process, with additional environment and the given standard input. child
+// returns the output and the exit status.
 func child(t *testing.T, name, input string, environment ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	executable, err := os.Executable()
@@ -59,7 +59,7 @@ func child(t *testing.T, name, input string, environment ...string) (stdout, std
 	return strings.TrimSpace(out.String()), strings.TrimSpace(errs.String()), command.ProcessState.ExitCode()
 }
 
-// open opens the first device until the test ends, by when all must be freed.
+// open opens the first device until the test ends. Everything must be freed by then.
 func open(t testing.TB) *driver.Context {
 	t.Helper()
 	c, err := driver.Open(0)
@@ -74,7 +74,7 @@ func open(t testing.TB) *driver.Context {
 	return c
 }
 
-// onDouble skips a test of what only the double of the driver can be told to do.
+// onDouble skips a test that needs features of the driver's double.
 func onDouble(t *testing.T) {
 	t.Helper()
 	if name := open(t).Device().Name; !strings.Contains(name, "double") {
@@ -121,7 +121,7 @@ type held[T any] struct {
 	value T
 }
 
-// must fails the test where there is an error.
+// must fails the test if there is an error.
 func must[T any](value T, err error) func(testing.TB) held[T] {
 	return func(t testing.TB) held[T] {
 		t.Helper()
@@ -132,7 +132,7 @@ func must[T any](value T, err error) func(testing.TB) held[T] {
 	}
 }
 
-// ended gives the value back when the test ends.
+// ended frees the value when the test ends.
 func (h held[T]) ended(end func(T) error) T {
 	h.t.Cleanup(func() {
 		if err := end(h.value); err != nil {
@@ -149,15 +149,15 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// start is where a slice lies.
+// start returns the address of a slice.
 func start[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
 
-// floats are the values of bytes.
+// floats returns bytes as float values.
 func floats(host []byte) []float32 {
 	return unsafe.Slice((*float32)(start(host)), len(host)/4)
 }
 
-// ptx has two kernels: scale multiplies n values by a, and arguments stores what it was given.
+// ptx has two kernels: scale multiplies n values by a, and arguments stores its arguments.
 const ptx = `.version 6.0
 .target sm_70
 .address_size 64

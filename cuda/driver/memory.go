@@ -19,8 +19,8 @@ import (
 // Pointer is an address in a device's memory.
 type Pointer uintptr
 
-// Alloc allocates memory of the device, of whatever content. Where there is not enough the error
-// says how much there is. An allocation is what a handle of ExportMemory shares, all of it.
+// Alloc allocates device memory with undefined content. If memory is short, the error reports how much there is. A
+// handle of ExportMemory always shares a whole allocation.
 func (c *Context) Alloc(bytes int) (Pointer, error) {
 	asked := ofBytes("cuMemAlloc", bytes)
 	if bytes <= 0 {
@@ -38,7 +38,7 @@ func (c *Context) Alloc(bytes int) (Pointer, error) {
 	return Pointer(memory), nil
 }
 
-// withFree adds to an error of memory how much of it there is.
+// withFree adds the amount of memory to an error.
 func (c *Context) withFree(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != OutOfMemory {
@@ -50,7 +50,7 @@ func (c *Context) withFree(err error) error {
 	return e
 }
 
-// Free gives memory back that Alloc allocated. The driver waits for the work that uses it.
+// Free frees memory from Alloc. The driver waits for work that uses the memory.
 func (c *Context) Free(memory Pointer) error {
 	err := c.giveBack("cuMemFree", func() error { return cu.MemFree(cu.DevicePtr(memory)) })
 	if err == nil {
@@ -59,7 +59,7 @@ func (c *Context) Free(memory Pointer) error {
 	return err
 }
 
-// FreeMemory says how much of the device's memory no process has, and how much it has in all.
+// FreeMemory returns how much memory of the device is free, and the total.
 func (c *Context) FreeMemory() (freeBytes, totalBytes int64, err error) {
 	err = c.do("cuMemGetInfo", func() (err error) {
 		freeBytes, totalBytes, err = cu.MemInfo()
@@ -68,9 +68,8 @@ func (c *Context) FreeMemory() (freeBytes, totalBytes int64, err error) {
 	return freeBytes, totalBytes, err
 }
 
-// Register pins memory that Go did not allocate, such as that of a mapped file, so that copies
-// overlap with other work. Memory that the process may only read must be registered as read-only,
-// which not every device can.
+// Register pins memory that Go did not allocate, such as a mapped file, so that copies overlap with other work.
+// Memory that the process may only read must be registered as read-only. Not every device supports this.
 func (c *Context) Register(host []byte, readOnly bool) error {
 	if err := c.usable("cuMemHostRegister"); err != nil {
 		return err
@@ -87,7 +86,7 @@ func (c *Context) Register(host []byte, readOnly bool) error {
 	return err
 }
 
-// Unregister undoes Register of the same slice.
+// Unregister undoes Register for the same slice.
 func (c *Context) Unregister(host []byte) error {
 	if c.Lost() {
 		return nil
@@ -100,7 +99,7 @@ func (c *Context) Unregister(host []byte) error {
 	return err
 }
 
-// AllocHost allocates pinned memory of the host.
+// AllocHost allocates pinned host memory.
 func (c *Context) AllocHost(bytes int) ([]byte, error) {
 	if err := c.usable("cuMemHostAlloc"); err != nil {
 		return nil, err
@@ -116,7 +115,7 @@ func (c *Context) AllocHost(bytes int) ([]byte, error) {
 	return unsafe.Slice((*byte)(host), bytes), nil
 }
 
-// FreeHost gives memory back that AllocHost allocated, the whole of it.
+// FreeHost frees memory from AllocHost. The slice must be the whole allocation.
 func (c *Context) FreeHost(host []byte) error {
 	if c.Lost() {
 		return nil
@@ -129,8 +128,8 @@ func (c *Context) FreeHost(host []byte) error {
 	return err
 }
 
-// ExportMemory makes a handle by which another process on the same machine imports the whole
-// allocation that memory begins.
+// ExportMemory returns a handle with which another process on the same machine can import the whole allocation that
+// starts at memory.
 func (c *Context) ExportMemory(memory Pointer) (handle [64]byte, err error) {
 	if err := c.usable("cuIpcGetMemHandle"); err != nil {
 		return handle, err
@@ -139,8 +138,8 @@ func (c *Context) ExportMemory(memory Pointer) (handle [64]byte, err error) {
 	return handle, err
 }
 
-// ImportMemory maps an allocation of another process; the process that exported it cannot. It must
-// be closed, by CloseImported, before its owner frees it.
+// ImportMemory maps an allocation of another process. The exporting process itself cannot import it. The importer
+// must call CloseImported before the owner frees the allocation.
 func (c *Context) ImportMemory(handle [64]byte) (Pointer, error) {
 	if err := c.usable("cuIpcOpenMemHandle"); err != nil {
 		return 0, err
@@ -153,7 +152,7 @@ func (c *Context) ImportMemory(handle [64]byte) (Pointer, error) {
 	return Pointer(memory), nil
 }
 
-// SizeOf is the size of the allocation that memory begins, also an imported one, in bytes.
+// SizeOf returns the size in bytes of the allocation that starts at memory. The allocation may be imported.
 func (c *Context) SizeOf(memory Pointer) (bytes int, err error) {
 	err = c.do("cuMemGetAddressRange", func() error {
 		size, _, err := cu.DevicePtr(memory).AddressRange()
@@ -163,7 +162,7 @@ func (c *Context) SizeOf(memory Pointer) (bytes int, err error) {
 	return bytes, err
 }
 
-// CloseImported ends the mapping that ImportMemory made.
+// CloseImported removes the mapping of ImportMemory.
 func (c *Context) CloseImported(memory Pointer) error {
 	if c.Lost() {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Module is PTX that the driver compiled for the device.
+// Module is PTX that the driver has compiled for the device.
 type Module struct {
 	context *Context
 	cu      cu.Module
@@ -27,7 +27,7 @@ type Function struct {
 	c    C.CUfunction
 }
 
-// LoadModule compiles PTX for the device. An error has what the driver's compiler said first.
+// LoadModule compiles PTX for the device. An error includes the first message of the driver's compiler.
 func (c *Context) LoadModule(ptx []byte) (*Module, error) {
 	m := &Module{context: c}
 	said := make([]byte, 4096)
@@ -63,7 +63,7 @@ func (c *Context) notCompiled(err error, said []byte) error {
 	return e
 }
 
-// Function finds a kernel by its name in the PTX.
+// Function returns a kernel by its name in the PTX.
 func (m *Module) Function(name string) (Function, error) {
 	f := Function{name: name}
 	err := m.context.do("cuModuleGetFunction of "+name, func() error {
@@ -74,7 +74,7 @@ func (m *Module) Function(name string) (Function, error) {
 	return f, err
 }
 
-// Unload gives the module back; no kernel of it may be at work.
+// Unload frees the module. None of its kernels may be running.
 func (m *Module) Unload() error {
 	err := m.context.giveBack("cuModuleUnload", m.cu.Unload)
 	if err == nil {
@@ -83,13 +83,13 @@ func (m *Module) Unload() error {
 	return err
 }
 
-// maxArguments is how many parameters a kernel may have; the shim knows it too.
+// maxArguments is the largest number of a kernel's parameters. The shim has the same limit.
 const maxArguments = 32
 
-// Args are the arguments of a launch, in the order of the kernel's parameters, each of the very type
-// that its parameter has. One value serves any number of launches, one at a time.
+// Args are the arguments of a launch, in the order of the kernel's parameters and with exactly their types. The
+// same Args may be used for several launches, one at a time.
 type Args struct {
-	values [maxArguments]uint64 // the low bytes of each are the argument
+	values [maxArguments]uint64 // each argument is in the low bytes
 	n      int
 }
 
@@ -117,7 +117,7 @@ func (a *Args) F32(v float32) { a.add(uint64(math.Float32bits(v))) }
 // F64 adds an argument of type .f64.
 func (a *Args) F64(v float64) { a.add(math.Float64bits(v)) }
 
-// add counts arguments that have no room, which check reports.
+// add also counts arguments beyond the limit; check reports them.
 func (a *Args) add(v uint64) {
 	if a.n < maxArguments {
 		a.values[a.n] = v

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// resource is a sort of thing that a context gives and takes back.
+// resource is a kind of object that a context provides and takes back.
 type resource int
 
 const (
@@ -20,7 +20,7 @@ const (
 	events
 	modules
 	graphs
-	sorts // how many there are
+	sorts // number of kinds
 )
 
 var resourceNames = [sorts]string{
@@ -34,8 +34,8 @@ var resourceNames = [sorts]string{
 	graphs:        "graphs",
 }
 
-// resources knows what a context gave and did not get back, by address or handle, with its size in
-// bytes.
+// resources records the objects that a context provided and did not get back, by address or handle, with their size
+// in bytes.
 type resources struct {
 	mu   sync.Mutex
 	held [sorts]map[uintptr]int
@@ -56,8 +56,8 @@ func (r *resources) remove(sort resource, at uintptr) {
 	delete(r.held[sort], at)
 }
 
-// unfreed counts what was not given back: "allocations of device memory: 2 (8192 bytes), streams: 1".
-// It is empty where there is nothing.
+// unfreed counts the objects that were not freed: "allocations of device memory: 2 (8192 bytes), streams: 1".
+// unfreed returns "" if there are none.
 func (r *resources) unfreed() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -5,7 +5,7 @@
 
 #include "shim.h"
 
-// ON makes ctx current on this thread, or ends the call.
+// ON makes ctx current on this thread, or returns from the function with the error.
 #define ON(ctx)                                  \
 	do {                                         \
 		CUresult current = cuCtxSetCurrent(ctx); \
@@ -81,7 +81,7 @@ CUresult psb_event_query(CUcontext ctx, CUevent e)
 	return cuEventQuery(e);
 }
 
-// spin_ns is how long a wait polls before it blocks: to be woken takes 20 to 60 us, to poll 5.
+// spin_ns is how long a wait polls before it blocks. Waking up takes 20 to 60 us, polling 5.
 enum { spin_ns = 100000 };
 
 static int64_t now_ns(void)
@@ -107,8 +107,8 @@ CUresult psb_event_elapsed(CUcontext ctx, float *ms, CUevent a, CUevent b)
 
 CUresult psb_begin_capture(CUcontext ctx, CUstream s)
 {
-	// Relaxed, since only then may another thread end the capture, to which a goroutine may
-	// have moved, and may other goroutines allocate meanwhile.
+	// Relaxed mode, because the goroutine may have moved to another thread, which then ends the capture. Other
+	// goroutines may also allocate meanwhile.
 	ON(ctx);
 	return cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED);
 }

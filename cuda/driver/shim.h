@@ -1,12 +1,11 @@
-// Calls of the driver that package cu lacks, and those of hot paths. Each makes the context current
-// on its thread itself, since goroutines move between threads; none allocates or calls back.
+// Driver calls that package cu lacks, and calls of hot paths. Each sets the context of its thread, because
+// goroutines move between threads. None allocates or calls back.
 #ifndef PSBENCH_SHIM_H
 #define PSBENCH_SHIM_H
 
 #include <cuda.h>
 
-// psb_launch launches a kernel with arguments of 8 bytes each, of which it reads as many as its
-// parameters have.
+// psb_launch launches a kernel. Each argument has 8 bytes; the kernel reads as many bytes as its parameter has.
 CUresult psb_launch(CUcontext ctx, CUfunction f, const uint32_t *grid, const uint32_t *block,
                     uint32_t shared_bytes, CUstream s, const uint64_t *arguments, int n);
 

@@ -22,8 +22,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Stream is a queue of work of the device, which does it in order. Streams do not wait for each
-// other, nor for the default stream, unless told to by Wait.
+// Stream is a queue of work that the device does in order. Streams do not wait for each other or for the default
+// stream, except by Wait.
 type Stream struct {
 	context *Context
 	cu      cu.Stream
@@ -45,13 +45,13 @@ func (c *Context) NewStream() (*Stream, error) {
 	return s, nil
 }
 
-// Context is the context of the stream.
+// Context returns the context of the stream.
 func (s *Stream) Context() *Context { return s.context }
 
-// Handle is the CUstream, for libraries that work on streams.
+// Handle returns the CUstream, for libraries that work on streams.
 func (s *Stream) Handle() unsafe.Pointer { return unsafe.Pointer(s.c) }
 
-// Destroy ends the stream. The work that it was given is done still.
+// Destroy ends the stream. The device still finishes its work.
 func (s *Stream) Destroy() error {
 	at := uintptr(unsafe.Pointer(s.c))
 	err := s.context.giveBack("cuStreamDestroy", s.cu.Destroy)
@@ -61,7 +61,7 @@ func (s *Stream) Destroy() error {
 	return err
 }
 
-// Synchronize waits until the stream has done all its work, and says whether that went wrong.
+// Synchronize waits until the stream has done all its work, and returns any error of that work.
 func (s *Stream) Synchronize() error {
 	if err := s.context.usable("cuStreamSynchronize"); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *Stream) Synchronize() error {
 	return s.context.check("cuStreamSynchronize", C.psb_stream_synchronize(s.context.c, s.c))
 }
 
-// Query says whether the stream has done all its work.
+// Query reports whether the stream has done all its work.
 func (s *Stream) Query() (done bool, err error) {
 	if err := s.context.usable("cuStreamQuery"); err != nil {
 		return false, err
@@ -81,8 +81,8 @@ func (s *Stream) Query() (done bool, err error) {
 	return result == C.CUDA_SUCCESS, s.context.check("cuStreamQuery", result)
 }
 
-// Wait makes the work that the stream is given from now on wait for what e was last recorded behind.
-// An event that was never recorded is not waited for.
+// Wait makes later work of the stream wait for the last recording of e. Wait does not wait for an event that was
+// never recorded.
 func (s *Stream) Wait(e *Event) error {
 	if err := s.context.usable("cuStreamWaitEvent"); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *Stream) Wait(e *Event) error {
 	return s.context.check("cuStreamWaitEvent", C.psb_stream_wait(s.context.c, s.c, e.c))
 }
 
-// Launch gives the stream a kernel to run, on grid blocks of block threads, each block with
-// sharedBytes of dynamic shared memory. args is read before Launch returns.
+// Launch gives the stream a kernel to run, on grid blocks of block threads. Each block has sharedBytes of dynamic
+// shared memory. Launch reads args before it returns.
 func (s *Stream) Launch(f Function, grid, block [3]uint32, sharedBytes uint32, args *Args) error {
 	if err := s.context.usable("cuLaunchKernel"); err != nil {
 		return err
@@ -108,9 +108,9 @@ func (s *Stream) Launch(f Function, grid, block [3]uint32, sharedBytes uint32, a
 		Code(result))
 }
 
-// CopyIn copies bytes of host memory to the device, after the work that the stream has. Host memory
-// must not be a variable of a goroutine's stack, and must stay as it is until the copy is done;
-// only if it is pinned does the copy overlap with anything.
+// CopyIn copies bytes of host memory to the device, after the stream's earlier work. Host memory must not be on a
+// goroutine's stack, and must not change until the copy is done. The copy overlaps with other work only if the host
+// memory is pinned.
 func (s *Stream) CopyIn(dst Pointer, host unsafe.Pointer, bytes int) error {
 	if err := s.context.usable("cuMemcpyHtoDAsync"); err != nil || bytes == 0 {
 		return err
@@ -119,7 +119,7 @@ func (s *Stream) CopyIn(dst Pointer, host unsafe.Pointer, bytes int) error {
 		C.psb_copy_in(s.context.c, C.CUdeviceptr(dst), host, C.size_t(bytes), s.c))
 }
 
-// CopyOut copies bytes of the device's memory to the host, as CopyIn does the other way.
+// CopyOut copies bytes of the device's memory to the host. The rules of CopyIn apply.
 func (s *Stream) CopyOut(host unsafe.Pointer, src Pointer, bytes int) error {
 	if err := s.context.usable("cuMemcpyDtoHAsync"); err != nil || bytes == 0 {
 		return err

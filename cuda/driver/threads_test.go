@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// Every call works on a thread that has no context, or another one.
+// Every call works on a thread that has no context or another context.
 func TestCallsSetTheirContext(t *testing.T) {
 	c := open(t)
 	first, second := newStream(t, c), newStream(t, c)
@@ -73,7 +73,7 @@ func TestCallsSetTheirContext(t *testing.T) {
 	}
 }
 
-// importApart imports as importChild does, on a thread that has no context before each call.
+// importApart does the same as importChild, on a thread without a context before each call.
 func importApart() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -121,12 +121,12 @@ func late() error {
 		return err
 	}
 	host[0] = 7
-	runtime.LockOSThread() // whose context the calls leave current
+	runtime.LockOSThread() // the calls leave their context current on this thread
 	defer runtime.UnlockOSThread()
 	if err := firstOf(s.CopyIn(x, start(host), 64), s.CopyOut(start(host[64:]), x, 64), e.Record(s)); err != nil {
 		return err
 	}
-	// What is done on the default stream, as by a library, waits for none of ours.
+	// Work on the default stream, as a library may launch it, does not wait for this stream.
 	beside := make([]byte, 64)
 	if err := cu.MemcpyDtoH(start(beside), cu.DevicePtr(other), 64); err != nil {
 		return err
@@ -151,8 +151,8 @@ func late() error {
 	return firstOf(c.FreeHost(host), c.Free(x), c.Free(other), e.Destroy(), s.Destroy(), c.Close())
 }
 
-// Work that is not done yet is not said to be, and nothing is left of what was freed. A wait for it polls, and then
-// blocks: a query is so slow here that it polls once.
+// Unfinished work is not reported as done, and freeing leaves nothing behind. A wait polls and then blocks; queries
+// are so slow here that it polls once.
 func TestLateWork(t *testing.T) {
 	onDouble(t)
 	stdout, stderr, status := child(t, "late", "", "PSBENCH_DOUBLE_STREAMS=latest", "PSBENCH_DOUBLE_IDLE_MS=60000",
@@ -166,7 +166,8 @@ func TestLateWork(t *testing.T) {
 	}
 }
 
-// strays calls the driver from goroutines that change threads, some of which others leave without a context.
+// strays calls the driver from goroutines that change threads. Other goroutines leave some of these threads without
+// a context.
 func strays() error {
 	c, err := driver.Open(0)
 	if err != nil {
@@ -194,7 +195,7 @@ func strays() error {
 	return errors.Join(err, c.Close())
 }
 
-// A goroutine stays on the thread whose context it set until its call is over, however long setting it takes.
+// A goroutine stays on the thread whose context it set until its call ends, even if setting the context takes long.
 func TestThreadsStayTheirContexts(t *testing.T) {
 	onDouble(t)
 	if stdout, stderr, status := child(t, "strays", "", "PSBENCH_DOUBLE_SLOW=cuCtxSetCurrent:200"); status != 0 {

@@ -35,7 +35,7 @@ func compiler(t *testing.T) string {
 	return path
 }
 
-// What is compiled against the header asks for the later version of every function that has one.
+// A program compiled against the header imports the later version of every function that has one.
 func TestProgramsBindLaterVersions(t *testing.T) {
 	gcc, dir := compiler(t), t.TempDir()
 	made := header(t)
@@ -103,7 +103,7 @@ func undefinedSymbols(t *testing.T, object string) []string {
 	return names
 }
 
-// The stub has every function of the header and the driver's soname, but not its file name.
+// The stub has every function of the header and the driver's soname, but another file name.
 func TestStub(t *testing.T) {
 	gcc, dir := compiler(t), t.TempDir()
 	if err := write(dir, gcc); err != nil {
@@ -144,7 +144,7 @@ func TestHeaderNeedsItsBeginning(t *testing.T) {
 	}
 }
 
-// Redirections end at a name that is not redirected itself.
+// The target of a redirection is not redirected itself.
 func TestVersionsEnd(t *testing.T) {
 	for name, later := range versions {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
-// Command header makes what CUDA code is compiled against where no CUDA toolkit is installed:
-// cuda.h, from the one that the module gorgonia.org/cu ships, and libcuda.so, a library to link
-// against whose functions do nothing. Neither is part of the program: at run time the driver's
-// own libcuda.so.1 is loaded.
+// Command header makes two files for compiling CUDA code without a CUDA toolkit. The file cuda.h comes from the
+// header in the module gorgonia.org/cu. The library libcuda.so is for linking; its functions do nothing. Neither
+// file is part of the program: at run time, the loader takes the driver's own libcuda.so.1.
 //
 //	go run ./cuda/header -o DIR
 //	go run ./cuda/header -symbols bin/psbench-cuda
@@ -63,7 +62,7 @@ func write(dir, compiler string) error {
 	return makeStub(dir, compiler, functions(header))
 }
 
-// shippedHeader reads the header that comes with gorgonia.org/cu, out of the module cache.
+// shippedHeader reads the header of gorgonia.org/cu from the module cache.
 func shippedHeader() ([]byte, error) {
 	const module = "gorgonia.org/cu"
 	out, err := exec.Command("go", "mod", "download", "-json", module).Output()
@@ -77,8 +76,7 @@ func shippedHeader() ([]byte, error) {
 	return os.ReadFile(filepath.Join(downloaded.Dir, "cmd", "genlib", "cuda.h"))
 }
 
-// replace writes a file if its content is another, so that what was compiled against it is not
-// compiled again for nothing.
+// replace writes a file if its content differs, so that dependent files are not compiled again needlessly.
 func replace(path string, content []byte) error {
 	old, err := os.ReadFile(path) //nolint:gosec // the caller names it
 	if err == nil && string(old) == string(content) {

@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// begin is the first line of the shipped header that is CUDA's own. Before it stand the C library's
-// declarations of the machine that the header was preprocessed on.
+// begin is the first line of the shipped header that belongs to CUDA. Earlier lines are the C library's
+// declarations from the machine on which the header was preprocessed.
 const begin = "typedef uint32_t cuuint32_t;"
 
-// preamble is what the preprocessor took out of the header and what compiles against it needs.
+// preamble restores definitions that the preprocessor removed and that users of the header need.
 const preamble = `/* Made of the header that gorgonia.org/cu ships. */
 #ifndef PSBENCH_CUDA_H
 #define PSBENCH_CUDA_H
@@ -29,10 +29,9 @@ const preamble = `/* Made of the header that gorgonia.org/cu ships. */
 
 `
 
-// makeHeader makes a header that compiles of the preprocessed one: what stands before CUDA's own
-// declarations is dropped, and every function that has a later version is redirected to it, as
-// CUDA's own header does. Without that a program would bind the entry points of CUDA 2, whose
-// addresses and sizes have 32 bits.
+// makeHeader makes a usable header from the preprocessed one. makeHeader drops the lines before CUDA's own
+// declarations. makeHeader redirects every function with a later version to that version, as CUDA's own header
+// does. Otherwise, a program would bind the entry points of CUDA 2, which use 32-bit addresses and sizes.
 func makeHeader(shipped []byte) ([]byte, error) {
 	at := bytes.Index(shipped, []byte(begin))
 	if at < 0 {
@@ -52,7 +51,7 @@ func makeHeader(shipped []byte) ([]byte, error) {
 
 var declaration = regexp.MustCompile(`\bCUresult\s+(cu[A-Z]\w*)\s*\(`)
 
-// functions are the names that the functions declared in a made header have in the driver, sorted.
+// functions returns the sorted driver names of the functions that a made header declares.
 func functions(header []byte) []string {
 	var names []string
 	for _, match := range declaration.FindAllSubmatch(header, -1) {

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// soname is what programs that were linked against the stub ask the loader for.
+// soname is the library name that programs linked against the stub request from the loader.
 const soname = "libcuda.so.1"
 
-// makeStub compiles dir/libcuda.so, which has all functions and no code. It is not called
-// libcuda.so.1, so that no loader takes it for the driver.
+// makeStub compiles dir/libcuda.so, which has all functions without code. The library's file name is not
+// libcuda.so.1, so that no loader mistakes it for the driver.
 func makeStub(dir, compiler string, names []string) error {
 	var source bytes.Buffer
 	for _, name := range names {
@@ -32,7 +32,7 @@ func makeStub(dir, compiler string, names []string) error {
 	return nil
 }
 
-// importedFunctions are the functions of the driver that a program imports, sorted.
+// importedFunctions returns the sorted names of the driver functions that a program imports.
 func importedFunctions(program string) ([]string, error) {
 	file, err := elf.Open(program)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// psbench-cuda, as make cuda left it, imports the later version of every function that has one.
-// testdata/symbols.txt lists all imported functions.
+// psbench-cuda as built by make cuda imports the later version of every function that has one. testdata/symbols.txt
+// lists these imports.
 func TestSymbolsOfPsbenchCUDA(t *testing.T) {
 	imported, err := importedFunctions("../../bin/psbench-cuda")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestSymbolsOfPsbenchCUDA(t *testing.T) {
 			t.Errorf("it does not import %s, so this test sees nothing of what is called", name)
 		}
 	}
-	// Bound when it starts, it would need all of them of every driver.
+	// If the program bound all functions at its start, every driver would have to have all of them.
 	program, err := elf.Open("../../bin/psbench-cuda")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 package main
 
-// versions are the redirections of the header of CUDA 11.8: to the left what programs call, to the
-// right what the driver exports for it.
+// versions are the redirections in the header of CUDA 11.8: from the name that programs call to the name that the
+// driver exports.
 var versions = map[string]string{
 	"cuArray3DCreate":                    "cuArray3DCreate_v2",
 	"cuArray3DGetDescriptor":             "cuArray3DGetDescriptor_v2",
@@ -63,7 +63,7 @@ var versions = map[string]string{
 	"cuTexRefSetAddress2D":               "cuTexRefSetAddress2D_v3",
 }
 
-// exported is the name of a function in the driver.
+// exported returns the driver's name for a function.
 func exported(name string) string {
 	if later, ok := versions[name]; ok {
 		return later

@@ -15,12 +15,12 @@ import (
 	"testing/fstest"
 )
 
-// barrierVariable numbers the barrier that a child of the test does without; none is of number -1.
+// barrierVariable is the number of the barrier that a child process of the test removes; -1 removes none.
 const barrierVariable = "PSBENCH_TEST_WITHOUT_BARRIER"
 
 const barrier = "bar.sync"
 
-// withoutBarrier is the PTX, without one of its barriers where the environment says so.
+// withoutBarrier returns the PTX. If the environment selects a barrier, it removes that barrier.
 func withoutBarrier() fs.FS {
 	text := os.Getenv(barrierVariable)
 	left, err := strconv.Atoi(text)
@@ -47,7 +47,7 @@ type ptxFile struct{ path, text string }
 
 func ptxFiles() []ptxFile {
 	var files []ptxFile
-	entries, _ := sources.ReadDir("ptx") // what is embedded can be read
+	entries, _ := sources.ReadDir("ptx") // embedded files are always readable
 	for _, e := range entries {
 		path := filepath.Join("ptx", e.Name())
 		text, _ := sources.ReadFile(path)
@@ -56,7 +56,7 @@ func ptxFiles() []ptxFile {
 	return files
 }
 
-// stop is a tester outside of tests.
+// stop is a tester for use outside of tests.
 type stop struct{ errors []error }
 
 func (s *stop) Helper()           {}
@@ -65,7 +65,7 @@ func (s *stop) Fatalf(format string, args ...any) {
 	s.errors = append(s.errors, fmt.Errorf(format, args...))
 }
 
-// crossBarriers launches each kernel that has a barrier, on shapes that come to all of them.
+// crossBarriers launches each kernel that has a barrier, with shapes that reach all barriers.
 func crossBarriers() error {
 	s := &stop{}
 	b := begin(s)
@@ -95,7 +95,7 @@ func crossBarriers() error {
 	return errors.Join(s.errors...)
 }
 
-// The double finds accesses that no barrier orders, on a device most of them come out right.
+// The double finds accesses that no barrier orders. On a device, most of them give correct results.
 func TestEveryBarrierIsNeeded(t *testing.T) {
 	if !strings.HasPrefix(context.Device().Name, "psbench double") {
 		t.Skip("only the double finds every race")

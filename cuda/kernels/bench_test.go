@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// timed runs a call b.N times and reports what the stream took, in bytes or operations per second.
+// timed runs a call b.N times and reports the stream's rate, in bytes or operations per second.
 func timed(b *testing.B, q *bench, unit string, per float64, call func()) {
 	b.Helper()
 	from, err := context.NewEvent(driver.EventOptions{Timing: true})
@@ -34,15 +34,15 @@ func timed(b *testing.B, q *bench, unit string, per float64, call func()) {
 	q.must(to.Destroy())
 }
 
-// spread is the median, and what a tenth of all are below and above.
+// spread returns the median and the 10th and 90th percentiles.
 func spread(all []float64) (median, low, high float64) {
 	slices.Sort(all)
 	at := func(percent int) float64 { return all[percent*(len(all)-1)/100] }
 	return at(50), at(10), at(90)
 }
 
-// benchmarked is how many elements an array of a benchmark has: 256 MiB, several times what a card's cache has; in a
-// short one little, which shows that it works.
+// benchmarked returns the number of elements of a benchmark's array: 256 MiB, several times a card's cache. In
+// short mode it returns few, enough to show that the benchmark works.
 func benchmarked() int {
 	if testing.Short() {
 		return 1 << 16
@@ -50,7 +50,7 @@ func benchmarked() int {
 	return 64 << 20
 }
 
-// random are elements from 0 to below 1, since a card is faster with zeros: arrays of as many.
+// random returns arrays of n random elements from 0 to below 1, because a card is faster with zeros.
 func random(q *bench, arrays, n int) (placed [][]float32) {
 	host, r := make([]float32, n), rand.New(rand.NewPCG(3, 0))
 	for range arrays {
@@ -79,8 +79,8 @@ func BenchmarkBandwidth(b *testing.B) {
 	b.Run("softmax", func(b *testing.B) { timed(b, q, "GB/s", bytes(8), func() { q.Softmax(x[0], 1024) }) })
 }
 
-// The layers of the default model, 1024 by 1024, at two sizes of a batch, each time with other matrices, which are in
-// no cache; and a large square.
+// The layers of the default model, 1024 by 1024, at two batch sizes, and a large square. Each run uses other
+// matrices, so that no cache holds them.
 func BenchmarkProducts(b *testing.B) {
 	n, layer := benchmarked(), 1024
 	if testing.Short() {

@@ -11,25 +11,25 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Variable is the environment variable that chooses what multiplies matrices: CuBLAS, which must be there
-// then, or Own, the kernels of this package. Unset it is cuBLAS where that is found.
+// Variable is the environment variable that selects the implementation of matrix products. CuBLAS requires cuBLAS.
+// Own selects the kernels of this package. If it is unset, psbench uses cuBLAS if it finds the library.
 const (
 	Variable = "PSBENCH_CUDA_GEMM"
 	CuBLAS   = "cublas"
 	Own      = "kernels"
 )
 
-// BLAS multiplies matrices on a stream: c = alpha op(a) op(b) + beta c, row-major, with the leading
-// dimensions of each. *library.CuBLAS is one.
+// BLAS multiplies matrices on a stream: c = alpha op(a) op(b) + beta c, row-major, with the leading dimension of
+// each. *library.CuBLAS implements it.
 type BLAS interface {
 	Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha float32, a driver.Pointer, lda int,
 		b driver.Pointer, ldb int,
 		beta float32, c driver.Pointer, ldc int) error
-	// Release gives back what it has for a stream.
+	// Release frees the resources for a stream.
 	Release(s *driver.Stream) error
 }
 
-// checkChoice says that a value of Variable is none.
+// checkChoice returns an error for an invalid value of Variable.
 func checkChoice(chosen string) error {
 	if chosen == "" || chosen == CuBLAS || chosen == Own {
 		return nil
@@ -37,8 +37,8 @@ func checkChoice(chosen string) error {
 	return fmt.Errorf("%s is %s but must be %s, %s or unset", Variable, quote.String(chosen), CuBLAS, Own)
 }
 
-// openBLAS is what chosen, a value of Variable, asks for, by open; nil stands for the kernels, and then why
-// says for what reason they multiply.
+// openBLAS opens the library for a value of Variable. A nil library means that the kernels multiply; why then gives
+// the reason.
 func openBLAS(chosen string, open func() (*library.CuBLAS, error)) (found *library.CuBLAS, why string, err error) {
 	if err := checkChoice(chosen); err != nil {
 		return nil, "", err
@@ -52,13 +52,13 @@ func openBLAS(chosen string, open func() (*library.CuBLAS, error)) (found *libra
 		return found, "", nil
 	case chosen == CuBLAS:
 		return nil, "", fmt.Errorf("%s is %s but there is %w", Variable, CuBLAS, err)
-	default: // it need not be there
+	default: // cuBLAS is optional
 		return nil, err.Error(), nil
 	}
 }
 
-// Products opens cuBLAS where Variable asks for it, the first time. Queues do so with their first product, too; a part
-// that makes some calls it before it trains.
+// Products opens cuBLAS if Variable allows it. Only the first call has an effect. A queue calls it at its first
+// product. A part that needs products calls it before training.
 func (k *Kernels) Products() (err error) {
 	k.opening.Lock()
 	defer k.opening.Unlock()
@@ -71,7 +71,8 @@ func (k *Kernels) Products() (err error) {
 	return err
 }
 
-// Multiplies says what multiplies matrices: the version of cuBLAS, or why it is the kernels; "" where nothing does.
+// Multiplies returns the version of cuBLAS, or the reason why the kernels multiply. Multiplies returns "" before
+// the first product.
 func (k *Kernels) Multiplies() string {
 	k.opening.Lock()
 	defer k.opening.Unlock()
@@ -84,11 +85,11 @@ func (k *Kernels) Multiplies() string {
 	return "cublas " + k.cublas.Version()
 }
 
-// UseBLAS has a library make the queue's products from now on, or with nil the kernels. Without it a queue takes
-// cuBLAS where Kernels have it.
+// UseBLAS selects the library for the queue's later products; nil selects the kernels. Without this call, a queue
+// uses cuBLAS if Kernels have it.
 func (q *Queue) UseBLAS(b BLAS) { q.blas, q.chosen = b, true }
 
-// chooses has the queue know what makes its products.
+// chooses selects the queue's implementation of products, if that has not happened yet.
 func (q *Queue) chooses() bool {
 	if q.chosen || q.err != nil {
 		return q.err == nil
@@ -105,6 +106,6 @@ func (q *Queue) viaBLAS(p product) {
 	if p.bias == 0 || q.err != nil {
 		return
 	}
-	// What stands in c, whose rows have no gaps here, is the one part.
+	// The product in c, whose rows have no gaps here, is the only part.
 	q.addParts(p, p.c, 1)
 }

@@ -1,4 +1,4 @@
-// Casts between float32 and 16-bit floats, which are their bits.
+// Casts between float32 and 16-bit floats, which are stored as their bits.
 #include "device.h"
 
 INLINE u16 load16(const u16 *x, One at) { return x[at.i]; }
@@ -6,7 +6,7 @@ INLINE half4 load16(const u16 *x, Quad at) { return *(const half4 *)(x + at.i); 
 INLINE void store16(u16 *x, One at, u16 v) { x[at.i] = v; }
 INLINE void store16(u16 *x, Quad at, half4 v) { *(half4 *)(x + at.i) = v; }
 
-// CAST makes a conversion of single elements one of four, too.
+// CAST turns a conversion of single elements into one of four elements as well.
 #define CAST(name, to4, from4) \
 	INLINE to4 name(from4 v) { return to4{name(v.x), name(v.y), name(v.z), name(v.w)}; }
 
@@ -22,7 +22,7 @@ INLINE float from16(u16 bits) {
 }
 INLINE u16 bfloat16(float v) {
 	u32 bits = as_bits(v);
-	if (v != v) return (u16)(bits >> 16 | 0x40); // quiet, since what is cut off may have been all that made it NaN
+	if (v != v) return (u16)(bits >> 16 | 0x40); // a quiet NaN; the bits cut off may be its only mantissa bits
 	return (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 INLINE float from_b16(u16 bits) { return as_float((u32)bits << 16); }

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// format is a 16-bit float: one sign, some bits of exponent, and the rest.
+// format is a 16-bit float: a sign bit, exponent bits, and a mantissa.
 type format struct {
 	name          string
 	exponent      int // bits
@@ -23,7 +23,8 @@ var formats = []format{
 	{"bfloat16", 8, (*Queue).ToBFloat16, (*Queue).FromBFloat16, 0x7f7f},
 }
 
-// value is that of a positive pattern, where infinity counts as what would follow the largest value.
+// value returns the value of a positive bit pattern. For infinity, it returns the value that would follow the
+// largest finite one.
 func (f format) value(bits uint16) float64 {
 	fraction := 15 - f.exponent
 	bias := 1<<(f.exponent-1) - 1
@@ -34,8 +35,8 @@ func (f format) value(bits uint16) float64 {
 	return math.Ldexp(m+math.Ldexp(1, fraction), e-bias-fraction)
 }
 
-// Every value of a format comes out exactly and goes back; and what lies between it and the next one goes to
-// the nearer one, or to the even one from the middle. Beyond the largest the next one is infinity.
+// Every value of a format converts exactly in both directions. A value between two neighbours goes to the nearer
+// one, or from the middle to the even one. The neighbour above the largest finite value is infinity.
 func TestCastsOfEveryPattern(t *testing.T) {
 	for _, f := range formats {
 		t.Run(f.name, func(t *testing.T) {

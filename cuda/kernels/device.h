@@ -1,7 +1,7 @@
-// What kernels need and clang lacks without a CUDA toolkit: the attributes, places in the grid,
-// sweeps over elements, sums of warps and blocks, and the exponential and logarithm. Nothing is
-// contracted or reordered by the compiler (-ffp-contract=off, no fast math): an fma stands where it
-// is written, so that formulas round as the vector instructions of comm/vec do. Denormals are kept.
+// Basics that clang lacks without a CUDA toolkit: attributes, positions in the grid, sweeps over elements, sums
+// over warps and blocks, exponential and logarithm. The compiler contracts and reorders nothing (-ffp-contract=off,
+// no fast math). An fma is used only where the source has one, so formulas round like the vector instructions of
+// comm/vec. Denormals are kept.
 #pragma once
 
 #define __global__ __attribute__((global))
@@ -16,7 +16,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 typedef float float4 __attribute__((ext_vector_type(4)));
-typedef u16 half4 __attribute__((ext_vector_type(4))); // the bits of four 16-bit floats
+typedef u16 half4 __attribute__((ext_vector_type(4))); // bits of four 16-bit floats
 
 INLINE u32 thread_x() { return __nvvm_read_ptx_sreg_tid_x(); }
 INLINE u32 thread_y() { return __nvvm_read_ptx_sreg_tid_y(); }
@@ -29,7 +29,7 @@ INLINE u32 blocks_x() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 INLINE u32 blocks_z() { return __nvvm_read_ptx_sreg_nctaid_z(); }
 INLINE void barrier() { __syncthreads(); }
 
-// Number and count of this thread in a grid of one dimension.
+// Number of this thread, and number of all threads, in a grid of one dimension.
 INLINE u64 grid_thread() { return (u64)block_x() * threads_x() + thread_x(); }
 INLINE u64 grid_threads() { return (u64)blocks_x() * threads_x(); }
 
@@ -46,7 +46,7 @@ INLINE float4 fma(float4 a, float4 b, float4 c) {
 INLINE float root(float x) { return __builtin_sqrtf(x); }
 INLINE float4 root(float4 x) { return float4{root(x.x), root(x.y), root(x.z), root(x.w)}; }
 
-// One and Quad are places in arrays: of one element, and of four that begin 16-byte aligned.
+// One and Quad are positions in arrays: of one element, and of four elements that begin 16-byte aligned.
 struct One { u64 i; };
 struct Quad { u64 i; };
 INLINE float load(const float *x, One at) { return x[at.i]; }
@@ -54,12 +54,12 @@ INLINE float4 load(const float *x, Quad at) { return *(const float4 *)(x + at.i)
 INLINE void store(float *x, One at, float v) { x[at.i] = v; }
 INLINE void store(float *x, Quad at, float4 v) { *(float4 *)(x + at.i) = v; }
 
-// all is v in each of the elements of a place.
+// all returns v for each element of a position.
 INLINE float all(float v, One) { return v; }
 INLINE float4 all(float v, Quad) { return float4{v, v, v, v}; }
 
-// each calls body for all n elements, between the threads of the grid: from element head on for as
-// many fours as quads says, and for the others one by one.
+// each calls body for all n elements, divided among the threads of the grid. From element head on, it processes
+// quads fours; the other elements it processes one by one.
 template <class Body> INLINE void each(u64 n, u64 head, u64 quads, Body body) {
 	for (u64 q = grid_thread(); q < quads; q += grid_threads()) body(Quad{head + 4 * q});
 	for (u64 r = grid_thread(); r < n - 4 * quads; r += grid_threads()) body(One{r < head ? r : r + 4 * quads});
@@ -73,16 +73,16 @@ INLINE double shuffle(double v, u32 mask) {
 	return as_double((u64)high << 32 | low);
 }
 
-// warp_total combines the values of a warp's lanes, in a tree of fixed shape; each lane gets it.
+// warp_total combines the values of a warp's lanes in a tree of fixed shape. Each lane gets the result.
 template <class T, class Op> INLINE T warp_total(T v, Op op) {
 	for (u32 mask = 16; mask > 0; mask /= 2) v = op(v, shuffle(v, mask));
 	return v;
 }
 
-#define WARPS 8 // of a block that has a row, at most
+#define WARPS 8 // most warps of a block per row
 
-// row_total combines the values of the threads_x() threads that have a row, which are one warp, or
-// all of the block's warps; room is for that, and serves once between barriers. The order is fixed.
+// row_total combines the values of the threads_x() threads of a row: one warp, or all of the block's warps.
+// row_total needs room for this; room may be used once between barriers. The order is fixed.
 template <class T, class Op> INLINE T row_total(T v, T *room, Op op) {
 	v = warp_total(v, op);
 	u32 warps = threads_x() / 32;
@@ -96,17 +96,17 @@ template <class T, class Op> INLINE T row_total(T v, T *room, Op op) {
 
 INLINE float larger(float a, float b) { return b > a ? b : a; }
 
-// power is 2^n, for n from -126 to 127 (from -1022 to 1023).
+// power returns 2^n, for n from -126 to 127 (from -1022 to 1023).
 INLINE float power(int n, float) { return as_float((u32)(n + 127) << 23); }
 INLINE double power(int n, double) { return as_double((u64)(n + 1023) << 52); }
 
-// exponential is exp x with the bits of comm/vec: the polynomial of expf in Moshier's Cephes library,
-// at most 1.02 units in the last place off. NaN stays, beyond the limits it is +Inf and 0.
+// exponential returns exp x with the bits of comm/vec: the polynomial of expf in Moshier's Cephes library, at most
+// 1.02 units in the last place off. NaN stays NaN; beyond the limits, the result is +Inf or 0.
 INLINE float exponential(float x) {
 	x = x > 89.f ? 89.f : x;
 	x = x < -104.f ? -104.f : x;
 	float n = __builtin_rintf(1.44269504088896341f * x);
-	x = fma(-0.693359375f, n, x); // ln 2 in two parts, so that n times the first is exact
+	x = fma(-0.693359375f, n, x); // ln 2 in two parts, so that n times the first part is exact
 	x = fma(2.12194440e-4f, n, x);
 	float y = 1.9875691500e-4f;
 	y = fma(y, x, 1.3981999507e-3f);
@@ -116,10 +116,10 @@ INLINE float exponential(float x) {
 	y = fma(y, x, 0.5f);
 	y = fma(y, x * x, x) + 1.f;
 	int whole = __nvvm_f2i_rn(n), half = whole >> 1;
-	return y * power(half, 0.f) * power(whole - half, 0.f); // in two, since one would leave the range
+	return y * power(half, 0.f) * power(whole - half, 0.f); // in two factors, because one would be out of range
 }
 
-// exponential is exp x within about one unit in the last place: 13 terms of its series.
+// exponential returns exp x within about one unit in the last place: 13 terms of its series.
 INLINE double exponential(double x) {
 	x = x > 710. ? 710. : x;
 	x = x < -746. ? -746. : x;
@@ -143,7 +143,7 @@ INLINE double exponential(double x) {
 	return y * power(half, 0.) * power(whole - half, 0.);
 }
 
-// logarithm is ln x of an x of at least 1, by FreeBSD's msun (e_log.c), below one unit in the last
+// logarithm returns ln x for x of at least 1, by FreeBSD's msun (e_log.c), with an error below one unit in the last
 // place. +Inf and NaN stay.
 INLINE double logarithm(double x) {
 	if (!(x < __builtin_inf())) return x;
@@ -159,7 +159,7 @@ INLINE double logarithm(double x) {
 	return k * 6.93147180369123816490e-01 - ((square - (s * (square + t1 + t2) + k * 1.90821492927058770002e-10)) - f);
 }
 
-// logarithm1 is ln(1+x) of an x from 0 to 1, also where 1+x is 1.
+// logarithm1 returns ln(1+x) for x from 0 to 1, also if 1+x rounds to 1.
 INLINE double logarithm1(double x) {
 	double u = 1. + x;
 	return u == 1. ? x : logarithm(u) * (x / (u - 1.));

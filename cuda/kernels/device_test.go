@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/internal/simd"
 )
 
-// The device of all tests, its kernels, and how often each of them was launched.
+// The device of all tests, its kernels, and the number of launches of each kernel.
 var (
 	context *driver.Context
 	loaded  *Kernels
@@ -37,7 +37,7 @@ func onDevice(m *testing.M) int {
 		}
 		return err != nil
 	}
-	// The products of these tests are those of the kernels.
+	// These tests use the kernels' products.
 	err := os.Setenv(Variable, Own)
 	if fail(err) {
 		return 1
@@ -68,7 +68,7 @@ func onDevice(m *testing.M) int {
 	return code
 }
 
-// tester is a test, or an example of a property.
+// tester is a test or one example of a property test.
 type tester interface {
 	Helper()
 	Fatal(args ...any)
@@ -83,7 +83,7 @@ type bench struct {
 	closed bool
 }
 
-// spare are queues without work, since making one takes the double longer than most examples.
+// spare are idle queues for reuse, because the double takes longer to create a queue than to run most examples.
 var spare []*Queue
 
 func begin(t tester) *bench {
@@ -134,7 +134,7 @@ func closeSpare() error {
 	return err
 }
 
-// place copies host memory to an allocation of its own, offset elements after its beginning.
+// place copies host memory to a new allocation, offset elements after its beginning.
 func place[T element](b *bench, host []T, offset int) []T {
 	b.t.Helper()
 	size := int(unsafe.Sizeof(*new(T)))
@@ -149,7 +149,7 @@ func place[T element](b *bench, host []T, offset int) []T {
 	return unsafe.Slice(*(**T)(unsafe.Pointer(&p)), len(host))
 }
 
-// fetched is what device memory holds, once the queue's work is done.
+// fetched waits for the queue's work and returns the content of device memory.
 func fetched[T element](b *bench, x []T) []T {
 	b.t.Helper()
 	b.must(b.Err())
@@ -166,14 +166,14 @@ var specials = []float32{
 	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1p-127, 1, -1, 88.9, -103.5,
 }
 
-// roundsAsDevice says whether the kernels of the CPU round where those of the device do. What is not finite
-// depends on that.
+// roundsAsDevice reports whether the CPU's kernels round at the same places as the device's kernels. The results
+// that are not finite depend on this.
 func roundsAsDevice() bool {
 	level, err := simd.Chosen()
 	return err == nil && level != simd.Portable
 }
 
-// numbers draws values: normal ones, and in some examples one in eight that is special.
+// numbers draws values. In some examples, one value in eight is special; all others are normal.
 type numbers struct {
 	*rand.Rand
 	special bool
@@ -194,8 +194,8 @@ func (r numbers) floats(n int) []float32 {
 	return x
 }
 
-// state draws what an optimizer keeps. A sum of squares below 0, which none has, makes what comes of it
-// depend on how the CPU rounds.
+// state draws an optimizer's state. state draws no negative sums of squares, because results from such sums depend
+// on the CPU's rounding.
 func (r numbers) state(n int) []float32 {
 	x := r.floats(n)
 	for i := range x {
@@ -214,7 +214,7 @@ func (r numbers) indices(n, below int) []int64 {
 	return x
 }
 
-// offsets draws where arrays begin in their allocations: half of the time all at one place.
+// offsets draws the positions of arrays in their allocations. Half of the time, all have the same position.
 func offsets(t *rapid.T, arrays int) []int {
 	at := rapid.SliceOfN(rapid.IntRange(0, 4), arrays, arrays).Draw(t, "offsets")
 	if rapid.Bool().Draw(t, "together") {
@@ -225,8 +225,8 @@ func offsets(t *rapid.T, arrays int) []int {
 	return at
 }
 
-// same wants the bits of want, where any NaN is as good as another. The CPU has them where it rounds as
-// vector instructions do; otherwise a few roundings may differ.
+// same requires the bits of want, except that all NaNs are equal. If the CPU rounds unlike vector instructions, a
+// few roundings may differ.
 func same(t tester, what string, got, want []float32) {
 	t.Helper()
 	if !roundsAsDevice() {

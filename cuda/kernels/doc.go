@@ -1,19 +1,20 @@
-// Package kernels has the CUDA kernels, and a Queue that launches them on a stream: a method for each, on
-// slices of device memory, which Go never touches.
+// Package kernels provides the CUDA kernels, and a Queue that launches them on a stream. The queue has a method for
+// each kernel. The method's arguments are slices of device memory, which Go never accesses.
 //
-// They are written in CUDA C, in the files *.cu beside this one, for compute capability 7.0 and above.
-// make-ptx makes PTX of them, which is committed and embedded, so that a build needs neither a CUDA toolkit
-// nor that compiler. What they compute is what comm/vec, plugins/models/nn, plugins/criteria and
-// sdk/optimizer compute on the CPU:
+// The kernels are written in CUDA C, in the files *.cu of this folder, for compute capability 7.0 and above.
+// make-ptx compiles them to PTX, which is committed and embedded, so that a build needs neither a CUDA toolkit nor
+// a CUDA compiler. The kernels compute the same as comm/vec, plugins/models/nn, plugins/criteria and sdk/optimizer
+// on the CPU:
 //
 //   - Element by element, and in the optimizers, each result has the bits of comm/vec with AVX2 or AVX-512,
-//     which round as often; so have gathers, scatters, sums of parts and, up to 256 rows, of columns.
-//   - Sums over a row are of float64, and in an order that depends on its length alone. So is that of a
-//     product on its sizes. There are no atomics: the same call gives the same bits, on any device.
-//   - NaN, infinities, -0 and denormals go where they go on the CPU. Which bits a NaN has is not said.
+//     which round at the same places. The same holds for gathers, scatters, sums of parts and, up to 256 rows,
+//     sums of columns.
+//   - Sums over a row use float64, in an order that depends only on the row's length. The order of a product's sums
+//     depends only on its sizes. There are no atomics: the same call gives the same bits, on any device.
+//   - NaN, infinities, -0 and denormals go where they go on the CPU. The bits of a NaN are unspecified.
 //
-// What is written must not overlap what is read, unless a method says so.
+// An output must not overlap an input, unless a method allows it.
 //
-// Arrays that begin at one place of 16 bytes, and tables whose rows are multiples of 16 bytes that begin
-// there, go four elements at a time; others one by one.
+// Kernels process four elements at a time if all arrays have the same alignment relative to 16 bytes; for tables,
+// the rows must also be multiples of 16 bytes and start aligned. Otherwise, they process single elements.
 package kernels

@@ -1,4 +1,4 @@
-// Element by element. Arrays whose places in 16 bytes agree go four elements at a time.
+// Elementwise kernels. Arrays with the same alignment relative to 16 bytes are processed four elements at a time.
 #include "device.h"
 
 // y = a x + y
@@ -18,8 +18,7 @@ KERNEL fill(float *x, u64 n, u64 head, u64 quads, float a) {
 
 #define SUM_CASE(k, p) if (parts > k) v += load(p, at);
 
-// dst = a (p0 + p1 + ... ), of parts arrays from 1 to 16, added in their order; dst may be one of
-// them.
+// dst = a (p0 + p1 + ... ), for 1 to 16 arrays, added in their order. dst may be one of them.
 KERNEL sum(float *dst, const float *p0, const float *p1, const float *p2, const float *p3, const float *p4, const float *p5,
            const float *p6, const float *p7, const float *p8, const float *p9, const float *p10, const float *p11,
            const float *p12, const float *p13, const float *p14, const float *p15, u64 n, u64 head, u64 quads, u32 parts, float a) {
@@ -35,7 +34,7 @@ KERNEL sum(float *dst, const float *p0, const float *p1, const float *p2, const 
 INLINE float rectified(float v) { return v <= 0.f ? 0.f : v; }
 INLINE float4 rectified(float4 v) { return float4{rectified(v.x), rectified(v.y), rectified(v.z), rectified(v.w)}; }
 
-// Negative elements and -0 become 0; NaN stays.
+// Negative elements and -0 become 0; NaN stays NaN.
 KERNEL relu(float *x, u64 n, u64 head, u64 quads) {
 	each(n, head, quads, [=](auto at) { store(x, at, rectified(load(x, at))); });
 }
@@ -43,7 +42,7 @@ KERNEL relu(float *x, u64 n, u64 head, u64 quads) {
 INLINE float kept(float g, float y) { return y == 0.f ? 0.f : g; }
 INLINE float4 kept(float4 g, float4 y) { return float4{kept(g.x, y.x), kept(g.y, y.y), kept(g.z, y.z), kept(g.w, y.w)}; }
 
-// The gradient becomes 0 where y is.
+// The gradient becomes 0 where y is 0.
 KERNEL relu_gradient(float *gradient, const float *y, u64 n, u64 head, u64 quads) {
 	each(n, head, quads, [=](auto at) { store(gradient, at, kept(load(gradient, at), load(y, at))); });
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// Scale does x = a x. It moves 8 bytes an element.
+// Scale computes x = a x. Scale moves 8 bytes per element.
 func (q *Queue) Scale(a float32, x []float32) {
 	if q.err != nil || len(x) == 0 {
 		return
@@ -16,7 +16,7 @@ func (q *Queue) Scale(a float32, x []float32) {
 	q.launch(scale, blocks, threads)
 }
 
-// Fill does x = a. It moves 4 bytes an element.
+// Fill computes x = a. Fill moves 4 bytes per element.
 func (q *Queue) Fill(x []float32, a float32) {
 	if q.err != nil || len(x) == 0 {
 		return
@@ -26,14 +26,14 @@ func (q *Queue) Fill(x []float32, a float32) {
 	q.launch(fill, blocks, threads)
 }
 
-// Add does dst += src. It moves 12 bytes an element.
+// Add computes dst += src. Add moves 12 bytes per element.
 func (q *Queue) Add(dst, src []float32) {
 	if q.equal("Add", "src", len(src), len(dst)) {
 		q.axpy(1, src, dst)
 	}
 }
 
-// Axpy does y = a x + y; an a of 0 leaves y as it is. It moves 12 bytes an element.
+// Axpy computes y = a x + y. If a is 0, y stays unchanged. Axpy moves 12 bytes per element.
 func (q *Queue) Axpy(a float32, x, y []float32) {
 	if q.equal("Axpy", "x", len(x), len(y)) && a != 0 {
 		q.axpy(a, x, y)
@@ -46,14 +46,14 @@ func (q *Queue) axpy(a float32, x, y []float32) {
 	q.launch(axpy, blocks, threads)
 }
 
-const partsPerLaunch = 16 // of Sum and Mean
+const partsPerLaunch = 16 // most parts per launch of Sum and Mean
 
-// Sum does dst = parts[0] + parts[1] + ..., added in that order; dst may be any of the first
-// 16. It moves 4 bytes an element for each part and for dst; each 15 parts after the
-// first 16 take one launch more, and 8 bytes.
+// Sum computes dst = parts[0] + parts[1] + ..., added in that order. dst may be any of the first 16 parts. Sum
+// moves 4 bytes per element for each part and for dst. Beyond 16 parts, each 15 further parts take one more launch
+// and 8 more bytes.
 func (q *Queue) Sum(dst []float32, parts [][]float32) { q.sum("Sum", dst, parts, 1) }
 
-// Mean is Sum, multiplied by the reciprocal of the number of parts.
+// Mean computes Sum and multiplies by the reciprocal of the number of parts.
 func (q *Queue) Mean(dst []float32, parts [][]float32) {
 	q.sum("Mean", dst, parts, 1/float32(len(parts)))
 }
@@ -71,7 +71,7 @@ func (q *Queue) sum(call string, dst []float32, parts [][]float32, a float32) {
 		var arrays [1 + partsPerLaunch]driver.Pointer
 		arrays[0] = pointer(dst)
 		n := 0
-		if from > 0 { // what the launches before have added up
+		if from > 0 { // the sum of the earlier launches
 			arrays[1], n = pointer(dst), 1
 		}
 		for ; n < partsPerLaunch && from < len(parts); n, from = n+1, from+1 {
@@ -91,7 +91,7 @@ func (q *Queue) sum(call string, dst []float32, parts [][]float32, a float32) {
 	}
 }
 
-// ReLU replaces every negative element of x by 0, also -0, and keeps NaN. It moves 8 bytes an element.
+// ReLU replaces every negative element of x by 0, also -0, and keeps NaN. ReLU moves 8 bytes per element.
 func (q *Queue) ReLU(x []float32) {
 	if q.err != nil || len(x) == 0 {
 		return
@@ -99,8 +99,8 @@ func (q *Queue) ReLU(x []float32) {
 	q.launch(relu, q.sweep(len(x), pointer(x)), threads)
 }
 
-// ReLUGradient clears the elements of gradient where y, which ReLU wrote, is 0. It moves 12 bytes an
-// element.
+// ReLUGradient sets the elements of gradient to 0 where y, the result of ReLU, is 0. ReLUGradient moves 12 bytes
+// per element.
 func (q *Queue) ReLUGradient(gradient, y []float32) {
 	if q.equal("ReLUGradient", "y", len(y), len(gradient)) {
 		q.launch(reluGradient, q.sweep(len(gradient), pointer(gradient), pointer(y)), threads)

@@ -15,7 +15,7 @@ var step = vec.AdamStep{
 	Correction1: 1 - 0.9*0.9, Correction2: 1 - 0.999*0.999,
 }
 
-// elementwiseKernels are those whose arrays have one length, beside what does the same on the CPU.
+// elementwiseKernels are the kernels whose arrays all have the same length, with their equivalents on the CPU.
 var elementwiseKernels = []struct {
 	name   string
 	arrays int
@@ -92,7 +92,7 @@ func TestElementByElement(t *testing.T) {
 	}
 }
 
-// More elements than a grid has threads.
+// The arrays have more elements than a grid has threads.
 func TestGridsGoOn(t *testing.T) {
 	b := begin(t)
 	defer b.end()

@@ -1,27 +1,26 @@
-// C[m,n] = op(A) op(B) of row-major matrices, for many rows. A block has a tile of 64 by 64 of C, each of
-// its 128 threads 8 by 4 of that; tiles of A and B, 16 deep, go through shared memory, the next ones being
-// loaded meanwhile. Each element of C is added up by one thread in the order of k: its error is at most k
-// roundings of float32. Where there are few tiles k is cut into parts, which gemm_parts adds up in order.
+// C[m,n] = op(A) op(B) for row-major matrices with many rows. A block computes a tile of 64 by 64 of C; each of its
+// 128 threads computes 8 by 4 elements. Tiles of A and B, 16 deep, go through shared memory, and the next tiles are
+// loaded meanwhile. One thread adds up each element of C in the order of k, so its error is at most k roundings of
+// float32. If there are few tiles, k is cut into parts, which gemm_parts adds in order.
 #include "device.h"
 #include "gemm.h"
 
 #define TILE 64
 #define DEPTH 16
 #define THREADS 128
-#define STRIDE (TILE + 4) // of a tile's rows in shared memory: against bank conflicts
+#define STRIDE (TILE + 4) // row length of a tile in shared memory; avoids bank conflicts
 
-// A place that this thread loads: 4 elements that are neighbours in memory, at element outer of a tile
-// and depth p.
+// A piece that this thread loads: 4 elements that are neighbours in memory, at element outer of a tile and depth p.
 struct Piece { u32 outer, p; };
 
-// ALONG says whether neighbours in memory have neighbouring k.
+// ALONG is true if neighbours in memory have neighbouring k.
 template <bool ALONG> INLINE Piece piece(u32 h) {
 	u32 e = thread_x() + THREADS * h;
 	return ALONG ? Piece{e / 4, e % 4 * 4} : Piece{e % 16 * 4, e / 16};
 }
 
-// fetch loads this thread's pieces of a tile of op(X) that begins at row (column, of B) outer and depth p;
-// what is beyond the ends is 0.
+// fetch loads this thread's pieces of a tile of op(X) that begins at depth p and at row (for B: column) outer.
+// Elements beyond the ends are 0.
 template <bool ALONG> INLINE void fetch(float4 (&piece_of)[2], const float *x, u32 ld, u32 outer, u32 outer_end, u32 p, u32 p_end, bool fours) {
 #pragma unroll
 	for (u32 h = 0; h < 2; h++) {
@@ -34,7 +33,7 @@ template <bool ALONG> INLINE void fetch(float4 (&piece_of)[2], const float *x, u
 	}
 }
 
-// stage writes them to shared memory, [DEPTH][STRIDE].
+// stage writes the pieces to shared memory, [DEPTH][STRIDE].
 template <bool ALONG> INLINE void stage(float *tile, float4 (&piece_of)[2]) {
 #pragma unroll
 	for (u32 h = 0; h < 2; h++) {
@@ -57,7 +56,7 @@ INLINE void load4(float *to, const float *from) {
 template <bool ALONG_A, bool ALONG_B>
 INLINE void product(float *c, const float *a, const float *b, u32 m, u32 n, u32 k, u32 ldc, u32 lda, u32 ldb,
                     u32 depth, u64 part, const float *bias, u32 relu, u32 fours) {
-	__shared__ __attribute__((aligned(16))) float tiles[2][2][DEPTH * STRIDE]; // two of A and B each
+	__shared__ __attribute__((aligned(16))) float tiles[2][2][DEPTH * STRIDE]; // two tiles each of A and B
 	u32 across = (n + TILE - 1) / TILE;
 	u32 row = block_x() / across * TILE, column = block_x() % across * TILE;
 	u32 p = block_z() * depth, end = p + depth < k ? p + depth : k;
@@ -89,7 +88,7 @@ INLINE void product(float *c, const float *a, const float *b, u32 m, u32 n, u32 
 				for (u32 j = 0; j < 4; j++) sums[i][j] = fma(of_a[i], of_b[j], sums[i][j]);
 			}
 		}
-		if (more) { // the other tiles have been read, before the last barrier
+		if (more) { // all threads have read the other tiles before the last barrier
 			stage<ALONG_A>(tiles[now ^ 1][0], piece_a);
 			stage<ALONG_B>(tiles[now ^ 1][1], piece_b);
 			barrier();
@@ -117,8 +116,8 @@ INLINE void product(float *c, const float *a, const float *b, u32 m, u32 n, u32 
 	}
 }
 
-// The letters say of A and B whether they are transposed. depth is how much of k a part has, a multiple of
-// 4, and part how far the results of two parts are apart in c; bias may be null.
+// The letters t and n say whether A and B are transposed. depth is the length of a part of k, a multiple of 4. part
+// is the distance in c between the results of two parts. bias may be null.
 #define GEMM(name, along_a, along_b)                                                                                          \
 	KERNEL name(float *c, const float *a, const float *b, u32 m, u32 n, u32 k, u32 ldc, u32 lda, u32 ldb,                     \
 	            u32 depth, u64 part, const float *bias, u32 relu, u32 fours) {                                                \
@@ -129,7 +128,7 @@ GEMM(gemm_nt, true, true)
 GEMM(gemm_tn, false, false)
 GEMM(gemm_tt, false, true)
 
-// c[m,n] = the sum of count parts [m,n] in order, + bias, and a ReLU.
+// c[m,n] = the sum of count parts [m,n] in order, + bias, and an optional ReLU.
 KERNEL gemm_parts(float *c, const float *parts, u32 count, u32 m, u32 n, u32 ldc, const float *bias, u32 relu) {
 	u64 elements = (u64)m * n;
 	for (u64 e = grid_thread(); e < elements; e += grid_threads()) {

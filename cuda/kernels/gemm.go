@@ -9,30 +9,30 @@ import (
 )
 
 const (
-	// fewRows is up to how many rows, or columns, a product takes the kernels for few: they read the larger
-	// matrix once for every 16.
+	// fewRows and fewColumns are the most rows or columns for which a product uses the kernels for few. These kernels
+	// read the larger matrix once for every 16 rows or columns.
 	fewRows, fewColumns = 32, 16
-	tile, tileThreads   = 64, 128 // rows and columns of a block, and its threads, of the kernel for many
-	enoughTiles         = 128     // where there are fewer the inner dimension is cut
-	leastDepth          = 128     // of a part
+	tile, tileThreads   = 64, 128 // rows and columns of a block's tile, and its threads, in the kernel for many
+	enoughTiles         = 128     // if there are fewer tiles, the inner dimension is cut
+	leastDepth          = 128     // smallest depth of a part
 	workspaceElements   = 1 << 20
 )
 
-// Gemm does c[m,n] = op(a) op(b), row-major, where op(a) is [m,k] and op(b) is [k,n]: a is [m,k], or [k,m]
-// with transA; b is [k,n], or [n,k] with transB. An element is added up in an order that depends on the sizes
-// alone, and is at most k roundings of float32 away from the exact one. Where cuBLAS is used, see Variable, it
-// is as cuBLAS has it. c must overlap neither a nor b.
+// Gemm computes c[m,n] = op(a) op(b), row-major, where op(a) is [m,k] and op(b) is [k,n]: a is [m,k], or [k,m] with
+// transA; b is [k,n], or [n,k] with transB. The order of an element's sum depends only on the sizes. An element
+// differs from the exact value by at most k roundings of float32. With cuBLAS (see Variable), order and error are
+// those of cuBLAS. c must overlap neither a nor b.
 //
-// Up to 32 rows or 16 columns take the kernels for few rows, which move the larger matrix once for every 16
-// of these. Others go in tiles of 64 by 64: they move 4 k bytes for every 32 elements of c. Where these are
-// fewer than 128 and k is at least 256, parts of k go side by side, and a second launch adds them up in order,
-// in 4 MiB that the queue has from the first such product on.
+// Products of up to 32 rows or 16 columns use the kernels for few rows, which read the larger matrix once for every
+// 16 rows or columns. Other products use tiles of 64 by 64 and move 4 k bytes for every 32 elements of c. If there
+// are fewer than 128 tiles and k is at least 256, k is cut into parts that run in parallel. A second launch adds
+// the parts in order. The parts need 4 MiB, which the queue allocates at its first such product.
 func (q *Queue) Gemm(c, a, b []float32, m, n, k int, transA, transB bool) {
 	q.GemmStrided(Matrix{c, n}, Matrix{a, width(k, m, transA)}, Matrix{b, width(n, k, transB)}, m, n, k, transA, transB)
 }
 
-// Linear does y = x wᵀ + bias, and with relu a ReLU, for x [rows, in], w [out, in] and bias [out]. It is
-// Gemm and AddBias, in a launch less.
+// Linear computes y = x wᵀ + bias, for x [rows, in], w [out, in] and bias [out]. With relu set, a ReLU follows.
+// Linear equals Gemm and AddBias but saves a launch.
 func (q *Queue) Linear(y, x, w, bias []float32, rows, in, out int, relu bool) {
 	if q.equal("Linear", "bias", len(bias), out) {
 		p := product{m: rows, n: out, k: in, transB: true, bias: pointer(bias), relu: relu}
@@ -40,18 +40,18 @@ func (q *Queue) Linear(y, x, w, bias []float32, rows, in, out int, relu bool) {
 	}
 }
 
-// Matrix is rows of a matrix that begin Stride elements after each other.
+// Matrix is a matrix whose rows begin Stride elements apart.
 type Matrix struct {
 	Data   []float32
 	Stride int
 }
 
-// GemmStrided is Gemm of matrices whose rows are parts of longer ones.
+// GemmStrided does the same as Gemm for matrices whose rows are parts of longer rows.
 func (q *Queue) GemmStrided(c, a, b Matrix, m, n, k int, transA, transB bool) {
 	q.product("Gemm", product{m: m, n: n, k: k, transA: transA, transB: transB}, c, a, b)
 }
 
-// width is the columns of a matrix, by whether it is transposed.
+// width returns the number of columns of a stored matrix, which may be transposed.
 func width(columns, rows int, transposed bool) int {
 	if transposed {
 		return rows
@@ -59,7 +59,7 @@ func width(columns, rows int, transposed bool) int {
 	return columns
 }
 
-// product is a product whose arguments have been checked.
+// product is a product with checked arguments.
 type product struct {
 	c, a, b        driver.Pointer
 	ldc, lda, ldb  int
@@ -101,7 +101,7 @@ func (q *Queue) product(call string, p product, c, a, b Matrix) {
 	}
 }
 
-// holds says whether a matrix has so many rows and columns.
+// holds reports whether a matrix has so many rows and columns.
 func (q *Queue) holds(call, what string, m Matrix, rows, columns int) bool {
 	if q.err == nil && m.Stride < columns {
 		q.err = fmt.Errorf("%s has rows of %s that begin %d elements after each other but have %d", call, what,
@@ -110,8 +110,8 @@ func (q *Queue) holds(call, what string, m Matrix, rows, columns int) bool {
 	return q.err == nil && (rows == 0 || columns == 0 || q.atLeast(call, what, len(m.Data), (rows-1)*m.Stride+columns))
 }
 
-// few multiplies where there are few rows, or if swapped few columns: then the transposed matrices are
-// multiplied, the other way round.
+// few computes a product of few rows. With swapped set, it computes a product of few columns as the product of the
+// transposed matrices in reverse order.
 func (q *Queue) few(p product, swapped bool) {
 	ci, cj, ai, ap := p.ldc, 1, p.lda, 1
 	if p.transA {
@@ -120,7 +120,7 @@ func (q *Queue) few(p product, swapped bool) {
 	fours := 0
 	if swapped {
 		ci, cj = 1, p.ldc
-		ai, ap = 1, p.ldb // of bᵀ [n,k]
+		ai, ap = 1, p.ldb // strides of bᵀ [n,k]
 		if p.transB {
 			ai, ap = p.ldb, 1
 		}
@@ -157,7 +157,7 @@ func (q *Queue) few(p product, swapped bool) {
 	}
 }
 
-// tiled multiplies in tiles, and in parts of k where these are few.
+// tiled computes a product in tiles. If there are few tiles, it cuts k into parts.
 func (q *Queue) tiled(p product) {
 	across, down := (p.n+tile-1)/tile, (p.m+tile-1)/tile
 	tiles := across * down
@@ -212,7 +212,7 @@ func (q *Queue) tiled(p product) {
 	}
 }
 
-// cuts says that there is a workspace, which the first product that needs it allocates.
+// cuts reports whether there is a workspace. The first product that needs it allocates it.
 func (q *Queue) cuts() bool {
 	if q.workspace == 0 {
 		if q.workspace, q.err = q.kernels.context.Alloc(4 * workspaceElements); q.err != nil {
@@ -222,7 +222,8 @@ func (q *Queue) cuts() bool {
 	return q.err == nil
 }
 
-// addParts does c = the sum of parts, which lie at from one after the other, + bias, and a ReLU.
+// addParts computes c = the sum of parts + bias, and an optional ReLU. The parts lie one after the other, starting
+// at from.
 func (q *Queue) addParts(p product, from driver.Pointer, parts int) {
 	q.args.Reset()
 	q.args.Pointer(p.c)

@@ -1,13 +1,13 @@
-// C[m,n] = op(A) op(B) for few rows: then B is what takes time, and is read once for every 16 rows.
-// Element (i, p) of op(A) is a[i ai + p ap], element (i, j) of C is c[i ci + j cj], so that a product of few
-// columns is one of few rows, transposed; bias is that of j then, or else of i.
+// C[m,n] = op(A) op(B) for few rows. Reading B takes most of the time, so B is read once for every 16 rows. Element
+// (i, p) of op(A) is a[i ai + p ap], and element (i, j) of C is c[i ci + j cj]. A product of few columns is then a
+// transposed product of few rows. In that case, the bias belongs to j, otherwise to i.
 #include "device.h"
 #include "gemm.h"
 
 #define ROWS 16
 
-// spread adds up what the lanes of a warp have of 4 MASK sums: each step halves how many a lane has and
-// doubles how many lanes are in each, so that in the end lane l has sums 2l and 2l+1.
+// spread adds up 4 MASK sums over the lanes of a warp. Each step halves the number of sums per lane and doubles the
+// number of lanes that each sum includes. In the end, lane l has sums 2l and 2l+1.
 template <u32 MASK> INLINE void spread(float (&sums)[4 * ROWS], u32 lane) {
 #pragma unroll
 	for (u32 v = 0; v < 2 * MASK; v++) {
@@ -17,8 +17,8 @@ template <u32 MASK> INLINE void spread(float (&sums)[4 * ROWS], u32 lane) {
 	if constexpr (MASK > 1) spread<MASK / 2>(sums, lane);
 }
 
-// B is [n, k], as op(B) is its transpose. A block has 4 columns of C; each of its 4 warps has a quarter of
-// k in turns of 128, each lane 4 neighbours of it. Lanes are added up in a tree, warps in order.
+// B is [n, k], because op(B) is its transpose. A block computes 4 columns of C. Each of its 4 warps processes a
+// quarter of k in steps of 128, and each lane 4 neighbours. Lanes are added in a tree, warps in order.
 KERNEL gemm_few_t(float *c, const float *a, const float *b, u32 m, u32 n, u32 k, u64 ci, u64 cj, u64 ai, u64 ap, u32 ldb,
                   const float *bias, u32 bias_of_i, u32 relu, u32 fours) {
 	__shared__ float room[4][4 * ROWS];
@@ -62,10 +62,10 @@ KERNEL gemm_few_t(float *c, const float *a, const float *b, u32 m, u32 n, u32 k,
 #define COLUMNS 8
 #define SLICES 32
 #define CHUNK 128
-#define STRIDE (ROWS + 4) // of op(A)' in shared memory: against bank conflicts
+#define STRIDE (ROWS + 4) // row length of op(A)' in shared memory; avoids bank conflicts
 
-// B is [k, n]. A block has 8 columns of C, each of its threads one of them and a slice of k: every 32nd
-// element. op(A) goes through shared memory, transposed. Slices are added up in order.
+// B is [k, n]. A block computes 8 columns of C. Each of its threads has one column and a slice of k: every 32nd
+// element. op(A) goes through shared memory, transposed. Slices are added in order.
 KERNEL gemm_few_n(float *c, const float *a, const float *b, u32 m, u32 n, u32 k, u64 ci, u64 cj, u64 ai, u64 ap, u32 ldb,
                   const float *bias, u32 bias_of_i, u32 relu, u32) {
 	__shared__ __attribute__((aligned(16))) float room[SLICES * COLUMNS * ROWS];
@@ -75,7 +75,7 @@ KERNEL gemm_few_n(float *c, const float *a, const float *b, u32 m, u32 n, u32 k,
 
 	float sums[ROWS] = {};
 	for (u32 from = 0; from < k; from += CHUNK) {
-		barrier(); // the chunk before has been read
+		barrier(); // all threads have read the previous chunk
 		for (u32 e = thread_x(); e < ROWS * CHUNK; e += SLICES * COLUMNS) {
 			u32 i = ap == 1 ? e / CHUNK : e % ROWS, p = ap == 1 ? e % CHUNK : e / ROWS;
 			room[p * STRIDE + i] = i < rows && from + p < k ? a[i * ai + (from + p) * ap] : 0.f;

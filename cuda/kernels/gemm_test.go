@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// productCase is what is multiplied, and which kernels that takes.
+// productCase is a range of product shapes and the kernels that they use.
 type productCase struct {
 	name    string
 	m, n, k [2]int // from, to
@@ -30,7 +30,7 @@ var productCases = []productCase{
 		[]kernel{gemmParts}},
 }
 
-// at is element (i, j) of op(x).
+// at returns element (i, j) of op(x).
 func at(x Matrix, transposed bool, i, j int) float64 {
 	if transposed {
 		i, j = j, i
@@ -38,8 +38,8 @@ func at(x Matrix, transposed bool, i, j int) float64 {
 	return float64(x.Data[i*x.Stride+j])
 }
 
-// checkProduct compares with sums of float64: each of k roundings of float32 errs by half a unit of what has
-// been added up, and few more do.
+// checkProduct compares with float64 sums. Each of k float32 roundings errs by at most half a unit of the sum so
+// far, and a few further roundings follow.
 func checkProduct(t tester, c Matrix, a, b Matrix, m, n, k int, transA, transB bool, finish func(v float64,
 	j int) float64) {
 	t.Helper()
@@ -59,7 +59,7 @@ func checkProduct(t tester, c Matrix, a, b Matrix, m, n, k int, transA, transB b
 	}
 }
 
-// matrix draws a matrix with some room after each row.
+// matrix draws a matrix with gaps between its rows.
 func (r numbers) matrix(t *rapid.T, rows, columns int) Matrix {
 	stride := columns + rapid.SampledFrom([]int{0, 0, 1, (4 - columns%4) % 4, 5}).Draw(t, "room")
 	return Matrix{r.floats(max(1, rows*stride)), stride}
@@ -110,7 +110,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// multiplier is a BLAS that the kernels do the work of.
+// multiplier is a BLAS that uses the kernels.
 type multiplier struct {
 	*Queue
 	calls int
@@ -163,7 +163,7 @@ func TestLinear(t *testing.T) {
 	})
 }
 
-// cuBLAS where there is one, on all that products may be.
+// The test runs cuBLAS, if it is installed, on all kinds of products.
 func TestCuBLAS(t *testing.T) {
 	cublas, err := library.OpenCuBLAS(context)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestWhatMultipliesIsChosen(t *testing.T) {
 	}
 }
 
-// A product of nothing is 0; one of no rows is nothing.
+// A product with an inner dimension of 0 is 0. A product without rows writes nothing.
 func TestProductsOfNothing(t *testing.T) {
 	b := begin(t)
 	defer b.end()
@@ -243,7 +243,7 @@ func TestProductsOfNothing(t *testing.T) {
 	}
 }
 
-// What is not finite spreads to the row and the column that it stands in, and no further.
+// A value that is not finite affects only its row and its column.
 func TestProductsOfNaN(t *testing.T) {
 	for _, s := range [][3]int{{5, 20, 30}, {40, 10, 30}, {40, 40, 30}, {40, 40, 300}} {
 		b := begin(t)

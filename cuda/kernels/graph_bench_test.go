@@ -15,12 +15,12 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// BenchmarkStepGraph gives the device what an iteration of the default model has in its dense layers: kernel by kernel,
-// as a trainer does, and in turn as one graph of these kernels, after both were seen to compute the same. Times are the
-// host's, until it has given the work and until that is done.
+// BenchmarkStepGraph measures the dense layers of one iteration of the default model. BenchmarkStepGraph launches
+// them in turn kernel by kernel, like a trainer, and as one graph of the same kernels. First it checks that both
+// give the same results. The times are the host's: until all work is launched, and until it is done.
 func BenchmarkStepGraph(b *testing.B) {
 	width, batches := 1024, []int{10, 128}
-	if testing.Short() { // that it works
+	if testing.Short() { // only checks that it works
 		width, batches = 128, batches[:1]
 	}
 	products := []string{Own}
@@ -57,14 +57,14 @@ func BenchmarkStepGraph(b *testing.B) {
 	}
 }
 
-const denseLayers = 7 // of the default model
+const denseLayers = 7 // dense layers of the default model
 
-// iteration is what the dense layers of the default model compute in one: linear layers over each other, a softmax,
-// cross entropy, and a step of SGD.
+// iteration is the work of the default model's dense layers in one iteration: successive linear layers, a softmax,
+// cross entropy, and an SGD step.
 type iteration struct {
 	*bench
 	rows, width       int
-	memory, fresh     []float32                 // all that kernels write, and what stands there at first
+	memory, fresh     []float32                 // all memory that kernels write, and its initial content
 	values, gradients [denseLayers][2][]float32 // weight and bias of each layer
 	activations       [denseLayers + 1][]float32
 	deltas            [2][]float32 // gradients of two neighbouring activations
@@ -132,9 +132,9 @@ func (i *iteration) backward() {
 
 func (i *iteration) optimizer() { i.SGDGroup(i.group, 0.1, 0) }
 
-// compare times work and a graph of it in turn.
+// compare times work and a graph of the same work in turn.
 func (i *iteration) compare(b *testing.B, work func(), byCuBLAS bool) {
-	want := i.outcome(work) // which has made what the first launches make
+	want := i.outcome(work) // also does everything that only first launches do
 	before := i.Launches()
 	graph, err := i.captured(work)
 	launches := i.Launches() - before
@@ -146,18 +146,18 @@ func (i *iteration) compare(b *testing.B, work func(), byCuBLAS bool) {
 	defer func() { i.must(graph.Destroy()) }()
 	replay := func() { i.must(graph.Launch(i.stream)) }
 	i.check(b, i.outcome(replay), want, byCuBLAS)
-	var one, all timings // by a launch of the graph, and by all those of the kernels
+	var one, all timings // times of one launch of the graph, and of launches of all kernels
 	for b.Loop() {
 		i.time(&all, work)
 		i.time(&one, replay)
 	}
-	b.ReportMetric(0, "ns/op") // of both together
+	b.ReportMetric(0, "ns/op") // would count both kinds together
 	b.ReportMetric(float64(launches), "launches")
 	all.report(b, "kernels")
 	one.report(b, "graph")
 }
 
-// outcome is what stands in memory after work was done twice, as in two iterations.
+// outcome returns the memory after running work twice, as in two iterations.
 func (i *iteration) outcome(work func()) []float32 {
 	i.Copy(i.memory, i.fresh)
 	work()
@@ -165,7 +165,8 @@ func (i *iteration) outcome(work func()) []float32 {
 	return fetched(i.bench, i.memory)
 }
 
-// check wants the bits of the kernels' outcome, but for cuBLAS, which may choose other kernels in a capture.
+// check requires the bits of the kernels' outcome. cuBLAS may differ, because it may choose other kernels in a
+// capture.
 func (i *iteration) check(b *testing.B, got, want []float32, byCuBLAS bool) {
 	if slices.Equal(want, fetched(i.bench, i.fresh)) {
 		b.Fatal("the kernels write nothing")
@@ -177,7 +178,7 @@ func (i *iteration) check(b *testing.B, got, want []float32, byCuBLAS bool) {
 	same(b, "memory after the graph", got, want)
 }
 
-// captured is a graph of work, none of which is done.
+// captured returns a graph of work without running it.
 func (i *iteration) captured(work func()) (*driver.Graph, error) {
 	if err := i.stream.BeginCapture(); err != nil {
 		return nil, err
@@ -187,14 +188,14 @@ func (i *iteration) captured(work func()) (*driver.Graph, error) {
 	if err = errors.Join(i.err, err); err == nil {
 		err = graph.Instantiate()
 	}
-	i.err = nil // which is returned
+	i.err = nil // the error is returned
 	if err != nil && graph != nil {
 		err = errors.Join(err, graph.Destroy())
 	}
 	return graph, err
 }
 
-// timings are in µs from when work begins to be given: until it has been, and until it is done.
+// timings are in µs since the first launch: until all work is launched, and until it is done.
 type timings struct{ given, done []float64 }
 
 func (i *iteration) time(t *timings, work func()) {

@@ -10,31 +10,32 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// Parameter is what an optimizer steps: the values, their dense gradient and its state, which is as long: S
-// is the velocity, Adagrad's sums or Adam's first moment, T Adam's second. What the optimizer has not is nil.
+// Parameter is a parameter of an optimizer: its values, its dense gradient and its state, all of the same length. S
+// is the velocity, Adagrad's sums or Adam's first moment. T is Adam's second moment. Fields that the optimizer does
+// not use are nil.
 type Parameter struct {
 	W, G, S, T []float32
 }
 
-// Group is several parameters, which a queue steps in one launch: the one that made it, whose stream has the
-// group's table before any step.
+// Group is several parameters that a queue steps in one launch. Only the queue that made the group may step it,
+// because that queue's stream copies the group's table to the device.
 type Group struct {
 	context *driver.Context
-	table   driver.Pointer // of slots
-	slots   []slot         // what the table is a copy of, which stays as it is
+	table   driver.Pointer // table of slots on the device
+	slots   []slot         // source of the copy to table; must not change
 	grid    [3]uint32
 }
 
-// slot is a parameter as the kernels have it.
+// slot is a parameter in the form that the kernels read.
 type slot struct {
 	w, g, s, t     driver.Pointer
 	n, head, quads uint64
 }
 
-const mostParameters = 1<<16 - 1 // of a grid's second dimension
+const mostParameters = 1<<16 - 1 // limit of a grid's second dimension
 
-// NewGroup makes a group of parameters, which must stay where they are, and copies what kernels must know
-// of them to the device. The group is nil if the queue has an error.
+// NewGroup makes a group of parameters and copies their addresses and sizes to the device. The parameters must not
+// move. The group is nil if the queue has an error.
 func (q *Queue) NewGroup(parameters []Parameter) *Group {
 	g := &Group{context: q.kernels.context}
 	if !q.atLeast("NewGroup", "parameters", len(parameters), 1) ||
@@ -69,13 +70,13 @@ func (q *Queue) NewGroup(parameters []Parameter) *Group {
 	}
 	if q.done(q.stream.CopyIn(g.table, unsafe.Pointer(unsafe.SliceData(g.slots)), bytes)); q.err != nil { // #nosec G103 -- the driver takes addresses
 		q.err = fmt.Errorf("a group of %d parameters: %w", len(parameters), q.err)
-		_ = g.Close() // of the two errors the first one tells
+		_ = g.Close() // the first error is the useful one
 		return nil
 	}
 	return g
 }
 
-// Close frees what the device knows of the group. No queue may have steps of it left.
+// Close frees the group's memory on the device. No queue may have pending steps of the group.
 func (g *Group) Close() error { return g.context.Free(g.table) }
 
 // group begins the arguments of a step of a group.
@@ -87,7 +88,7 @@ func (q *Queue) group(g *Group) bool {
 	return q.err == nil
 }
 
-// SGDGroup is SGD of each parameter.
+// SGDGroup does SGD for each parameter.
 func (q *Queue) SGDGroup(g *Group, lr, weightDecay float32) {
 	if !q.group(g) || lr == 0 && weightDecay == 0 {
 		return
@@ -97,7 +98,7 @@ func (q *Queue) SGDGroup(g *Group, lr, weightDecay float32) {
 	q.launch(sgdGroup, g.grid, threads)
 }
 
-// MomentumGroup is Momentum of each parameter.
+// MomentumGroup does Momentum for each parameter.
 func (q *Queue) MomentumGroup(g *Group, lr, mu, weightDecay float32, nesterov bool) {
 	if !q.group(g) {
 		return
@@ -109,7 +110,7 @@ func (q *Queue) MomentumGroup(g *Group, lr, mu, weightDecay float32, nesterov bo
 	q.launch(momentumGroup, g.grid, threads)
 }
 
-// AdamGroup is Adam of each parameter.
+// AdamGroup does Adam for each parameter.
 func (q *Queue) AdamGroup(g *Group, c vec.AdamStep) {
 	if !q.group(g) {
 		return
@@ -118,7 +119,7 @@ func (q *Queue) AdamGroup(g *Group, c vec.AdamStep) {
 	q.launch(adamGroup, g.grid, threads)
 }
 
-// AdagradGroup is Adagrad of each parameter.
+// AdagradGroup does Adagrad for each parameter.
 func (q *Queue) AdagradGroup(g *Group, lr, epsilon, weightDecay float32) {
 	if !q.group(g) {
 		return

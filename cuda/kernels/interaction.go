@@ -2,10 +2,10 @@
 
 package kernels
 
-// Interaction is nn.Interaction's Forward: it writes y [samples, dim + tables (tables+1) / 2] from
-// dense [samples, dim] and rows, which are [tables, dim] for each sample; a sample's begin stride elements
-// after those of the one before. A sample takes a block, each product a thread, which adds in order. It
-// moves 4 bytes an element of y, dense and rows.
+// Interaction computes nn.Interaction's Forward. Interaction writes y [samples, dim + tables (tables+1) / 2] from
+// dense [samples, dim] and rows, which are [tables, dim] for each sample. The rows of successive samples begin
+// stride elements apart. Each sample uses one block, and each product one thread, which adds in order. Interaction
+// moves 4 bytes per element of y, dense and rows.
 func (q *Queue) Interaction(y, dense, rows []float32, tables, dim, stride int) {
 	samples := q.interacting("Interaction", len(y), len(dense), len(rows), tables, dim, stride)
 	if samples == 0 {
@@ -21,8 +21,9 @@ func (q *Queue) Interaction(y, dense, rows []float32, tables, dim, stride int) {
 	q.launch(interaction, line(uint32(samples)), threads) // #nosec G115 -- below 2^31
 }
 
-// InteractionGradient is nn.Interaction's Gradient: it overwrites those of dense and rows, which lie as
-// they do, for dy of the shape of y. It moves 4 bytes an element of each argument.
+// InteractionGradient computes nn.Interaction's Gradient. InteractionGradient overwrites the gradients of dense and
+// rows, which have the layout of dense and rows, for dy of the shape of y. InteractionGradient moves 4 bytes per
+// element of each argument.
 func (q *Queue) InteractionGradient(denseGradient, rowsGradient, dy, dense, rows []float32, tables, dim, stride int) {
 	samples := q.interacting("InteractionGradient", len(dy), len(dense), len(rows), tables, dim, stride)
 	if samples == 0 || !q.equal("InteractionGradient", "the gradient of dense", len(denseGradient), len(dense)) ||
@@ -41,7 +42,7 @@ func (q *Queue) InteractionGradient(denseGradient, rowsGradient, dy, dense, rows
 	q.launch(interactionGradient, line(uint32(samples)), threads) // #nosec G115 -- below 2^31
 }
 
-// interacting checks sizes and counts samples: 0 if there is nothing to do, or an error.
+// interacting checks sizes and returns the number of samples, or 0 if there is nothing to do or an error.
 func (q *Queue) interacting(call string, y, dense, rows, tables, dim, stride int) int {
 	samples := q.rows(call, "dense", dense, dim)
 	if samples == 0 || tables < 0 || !q.equal(call, "y", y, samples*(dim+tables*(tables+1)/2)) ||

@@ -19,7 +19,7 @@ import (
 //go:embed ptx/*.ptx
 var sources embed.FS
 
-// A kernel is a number among the functions of Kernels.
+// A kernel is the index of a function in Kernels.
 type kernel int
 
 const (
@@ -79,7 +79,7 @@ const (
 	kernelCount
 )
 
-// names are those in the PTX.
+// names are the kernels' names in the PTX.
 var names = [kernelCount]string{
 	axpy: "axpy", scale: "scale", fill: "fill", sum: "sum", relu: "relu", reluGradient: "relu_gradient",
 	sgd: "sgd", momentum: "momentum", adam: "adam", adagrad: "adagrad",
@@ -98,26 +98,25 @@ var names = [kernelCount]string{
 	gemmFewN: "gemm_few_n", gemmFewT: "gemm_few_t", gemmParts: "gemm_parts",
 }
 
-// Kernels are the kernels of a context, which queues launch. They may be used by several queues at
-// the same time.
+// Kernels are the kernels of a context. Several queues may launch them at the same time.
 type Kernels struct {
 	context   *driver.Context
 	modules   []*driver.Module
 	functions [kernelCount]driver.Function
 
-	opening sync.Mutex // guards what follows
+	opening sync.Mutex // guards the fields below
 	opened  bool
-	cublas  *library.CuBLAS // nil where the kernels multiply
-	whyOwn  string          // then
+	cublas  *library.CuBLAS // nil if the kernels multiply
+	whyOwn  string          // reason if the kernels multiply
 }
 
-// Load has the driver compile the kernels, which takes it some tenths of a second where it has not
-// kept what it made of them before.
+// Load lets the driver compile the kernels. This takes some tenths of a second unless the driver has the result in
+// its cache.
 func Load(c *driver.Context) (*Kernels, error) { return load(c, sources) }
 
 func load(c *driver.Context, files fs.FS) (*Kernels, error) {
 	k := &Kernels{context: c}
-	err := checkChoice(os.Getenv(Variable)) // before the driver compiles
+	err := checkChoice(os.Getenv(Variable)) // before the slow compilation
 	if err == nil {
 		err = k.load(files)
 	}
@@ -160,7 +159,7 @@ func (k *Kernels) load(files fs.FS) error {
 	return nil
 }
 
-// entries are the names of the kernels in a file of PTX.
+// entries returns the names of the kernels in a PTX file.
 func entries(ptx string) []string {
 	var names []string
 	for _, after := range strings.Split(ptx, ".entry ")[1:] {
@@ -170,7 +169,7 @@ func entries(ptx string) []string {
 	return names
 }
 
-// Close unloads the kernels. All queues must have been closed.
+// Close unloads the kernels. All queues must be closed.
 func (k *Kernels) Close() error {
 	var err error
 	for _, module := range k.modules {

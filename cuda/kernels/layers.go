@@ -2,7 +2,7 @@
 
 package kernels
 
-// AddBias adds bias [columns] to every row of y [rows, columns]. It moves 8 bytes an element of y.
+// AddBias adds bias [columns] to every row of y [rows, columns]. AddBias moves 8 bytes per element of y.
 func (q *Queue) AddBias(y, bias []float32) {
 	rows := q.rows("AddBias", "y", len(y), len(bias))
 	if rows == 0 {
@@ -17,7 +17,7 @@ func (q *Queue) AddBias(y, bias []float32) {
 	q.launch(addBias, blocks, block)
 }
 
-// columnGrid has a thread for each element of a matrix, or for every so many rows.
+// columnGrid has one thread for each element of a matrix, or for each slice of rows.
 func columnGrid(rows, columns int) (blocks, block [3]uint32) {
 	x := blocksFor(columns, 32)
 	y := uint32(min((rows+7)/8, max(1, mostBlocks/int(x)))) // #nosec G115 -- at most mostBlocks
@@ -25,13 +25,13 @@ func columnGrid(rows, columns int) (blocks, block [3]uint32) {
 }
 
 const (
-	sliceRows  = 256 // of ColumnSum: rows that a thread adds up, unless they are very many
+	sliceRows  = 256 // rows that one thread of ColumnSum adds up, unless there are very many
 	mostSlices = 8
 )
 
-// ColumnSum does dst [columns] = the sum of the rows of dy [rows, columns]. Up to 256 rows are added
-// one after the other, as the CPU does; more are cut into up to 8 slices, whose sums are added in order.
-// It moves 4 bytes an element of dy.
+// ColumnSum computes dst [columns] = the sum of the rows of dy [rows, columns]. ColumnSum adds up to 256 rows one
+// after the other, as the CPU does. ColumnSum cuts more rows into up to 8 slices and adds the slices' sums in
+// order. ColumnSum moves 4 bytes per element of dy.
 func (q *Queue) ColumnSum(dst, dy []float32) {
 	if q.err == nil && len(dy) == 0 {
 		q.Clear(dst)
@@ -51,32 +51,32 @@ func (q *Queue) ColumnSum(dst, dy []float32) {
 	q.launch(columnSum, line(blocks), [3]uint32{32, uint32(slices), 1}) // #nosec G115 -- at most 8
 }
 
-// Softmax replaces every row of x [rows, classes] by its softmax, as vec.Softmax: an element that is
-// NaN or +Inf makes all of its row NaN. Exponentials have the bits of the CPU, their sum is one of
-// float64. It moves 16 bytes an element, most of them in the caches.
+// Softmax replaces every row of x [rows, classes] with its softmax, like vec.Softmax. A NaN or +Inf makes its whole
+// row NaN. The exponentials have the bits of the CPU; their sum uses float64. Softmax moves 16 bytes per element,
+// mostly in the caches.
 func (q *Queue) Softmax(x []float32, classes int) {
 	q.byRow("Softmax", softmax, classes, x)
 }
 
-// SoftmaxGradient writes dx = y (dy - Σ y dy), row by row of [rows, classes], where y is what Softmax
-// wrote. dx may be dy. It moves 20 bytes an element.
+// SoftmaxGradient writes dx = y (dy - Σ y dy), row by row of [rows, classes], where y is the result of Softmax. dx
+// may be dy. SoftmaxGradient moves 20 bytes per element.
 func (q *Queue) SoftmaxGradient(dx, dy, y []float32, classes int) {
 	q.byRow("SoftmaxGradient", softmaxGradient, classes, dx, dy, y)
 }
 
-// LogSoftmax replaces every row of x [rows, classes] by the logarithm of its softmax, x - log Σ exp x.
-// It moves 16 bytes an element.
+// LogSoftmax replaces every row of x [rows, classes] with the logarithm of its softmax, x - log Σ exp x. LogSoftmax
+// moves 16 bytes per element.
 func (q *Queue) LogSoftmax(x []float32, classes int) {
 	q.byRow("LogSoftmax", logSoftmax, classes, x)
 }
 
-// LogSoftmaxGradient writes dx = dy - exp(y) Σ dy, row by row of [rows, classes], where y is what
-// LogSoftmax wrote. dx may be dy. It moves 16 bytes an element.
+// LogSoftmaxGradient writes dx = dy - exp(y) Σ dy, row by row of [rows, classes], where y is the result of
+// LogSoftmax. dx may be dy. LogSoftmaxGradient moves 16 bytes per element.
 func (q *Queue) LogSoftmaxGradient(dx, dy, y []float32, classes int) {
 	q.byRow("LogSoftmaxGradient", logSoftmaxGradient, classes, dx, dy, y)
 }
 
-// byRow launches a kernel of these arguments: arrays [rows, classes], rows and classes.
+// byRow launches a kernel with these arguments: arrays [rows, classes], rows and classes.
 func (q *Queue) byRow(call string, k kernel, classes int, arrays ...[]float32) {
 	rows := q.rows(call, "its first argument", len(arrays[0]), classes)
 	if rows == 0 {
@@ -95,8 +95,8 @@ func (q *Queue) byRow(call string, k kernel, classes int, arrays ...[]float32) {
 	q.launch(k, blocks, block)
 }
 
-// rowGrid gives each row a warp, 4 of them to a block, or a block of 8 warps where it is long. The
-// order in which a row is added up depends on its length alone.
+// rowGrid gives each row one warp, with 4 warps per block. A long row gets a block of 8 warps. The order of a row's
+// sum depends only on the row's length.
 func rowGrid(rows, classes int) (blocks, block [3]uint32) {
 	if classes <= 256 {
 		return line(uint32((rows + 3) / 4)), [3]uint32{32, 4, 1} // #nosec G115 -- rows are below 2^31

@@ -8,9 +8,10 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// BenchmarkMean has the device answer four trainers that share buckets of 256 MiB, as the server average does: by
-// pieces of 4 MiB, each averaged in place and copied to the three others. In turn it copies as much memory on the
-// device. What is read and what is written counts in both; times are those of events.
+// BenchmarkMean makes the device answer four trainers that share buckets of 256 MiB, like the server average.
+// BenchmarkMean works in pieces of 4 MiB: each is averaged in place and copied to the three other trainers. In
+// turn, the benchmark copies as much memory on the device. Both count bytes read and bytes written. The times come
+// from events.
 func BenchmarkMean(b *testing.B) {
 	const trainers = 4
 	n := benchmarked()
@@ -18,7 +19,7 @@ func BenchmarkMean(b *testing.B) {
 	q := begin(b)
 	defer q.end()
 	pushes := random(q, trainers, n)
-	var due float32 // at the end of each
+	var due float32 // an event for each end
 	for _, p := range pushes {
 		due += fetched(q, p[n-1:])[0]
 	}
@@ -63,7 +64,7 @@ func BenchmarkMean(b *testing.B) {
 	}
 	median, low, high := spread(means)
 	medianCopy, lowCopy, highCopy := spread(copies)
-	b.ReportMetric(0, "ns/op") // of both together
+	b.ReportMetric(0, "ns/op") // would count both kinds together
 	b.ReportMetric(median, "GB/s")
 	b.ReportMetric(medianCopy, "copy-GB/s")
 	b.ReportMetric(100*median/medianCopy, "%-of-copy")

@@ -1,9 +1,9 @@
-// Steps of optimizers, the formulas and roundings of comm/vec: one pass over parameters, gradients
-// and state. Those by rows have a gradient [count, width] whose row r belongs to row rows[r] of the
-// parameters, each row once.
+// Optimizer steps, with the formulas and roundings of comm/vec: one pass over parameters, gradients and state.
+// Steps by rows have a gradient [count, width]; its row r belongs to row rows[r] of the parameters. rows are
+// distinct.
 #include "device.h"
 
-// The steps of one place: at in the parameters and their state, from in the gradient.
+// The steps at one position: at is the position in the parameters and their state, from that in the gradient.
 
 // w -= lr (g + decay w)
 template <class At> INLINE void sgd_step(float *w, const float *g, At at, float lr, float decay) {
@@ -22,7 +22,7 @@ template <class At> INLINE void momentum_step(float *w, const float *g, float *v
 	store(w, at, fma(all(-lr, at), velocity, value));
 }
 
-// Factors of a step of Adam, as vec.Adam computes them.
+// Factors of an Adam step, as computed by vec.Adam.
 struct Adam { float decay, keep1, take1, keep2, take2, root2, epsilon, step; };
 
 template <class At> INLINE void adam_step(float *w, const float *g, float *m, float *v, At at, At from, Adam f) {
@@ -62,7 +62,7 @@ KERNEL adagrad(float *w, const float *g, float *s, u64 n, u64 head, u64 quads, f
 	each(n, head, quads, [=](auto at) { adagrad_step(w, g, s, at, at, lr, epsilon, decay); });
 }
 
-// The same of several parameters: those of block_y() stand in a table.
+// The same steps for several parameters: block_y() is the parameter's index in a table.
 struct Parameter { float *w; const float *g; float *s, *t; u64 n, head, quads; };
 
 KERNEL sgd_group(const Parameter *table, float lr, float decay) {
@@ -86,8 +86,8 @@ KERNEL adagrad_group(const Parameter *table, float lr, float epsilon, float deca
 	each(p.n, p.head, p.quads, [=](auto at) { adagrad_step(p.w, p.g, p.s, at, at, lr, epsilon, decay); });
 }
 
-// each_of_rows calls body with places in the parameters and in the gradient. A thread_y has rows of its
-// own, quads says whether all of them begin 16-byte aligned.
+// each_of_rows calls body with positions in the parameters and in the gradient. Each thread_y has its own rows.
+// quads is true if all rows begin 16-byte aligned.
 template <class Body> INLINE void each_of_rows(const int *rows, u32 count, u32 width, u32 quads, Body body) {
 	for (u64 r = (u64)block_x() * threads_y() + thread_y(); r < count; r += (u64)blocks_x() * threads_y()) {
 		u64 to = (u64)rows[r] * width, from = r * width;
@@ -109,7 +109,7 @@ KERNEL adagrad_rows(float *w, const float *g, float *s, const int *rows, u32 cou
 	each_of_rows(rows, count, width, quads, [=](auto at, auto from) { adagrad_step(w, g, s, at, from, lr, epsilon, 0.f); });
 }
 
-// sums[row] += mean(g²) of a row, w -= lr / (√sum + epsilon) g. The squares are added up in float64.
+// sums[row] += mean(g²) of a row, w -= lr / (√sum + epsilon) g. The squares are added in float64.
 KERNEL rowwise_adagrad(float *w, const float *g, float *sums, const int *rows, u32 count, u32 width, u32 quads, float lr, float epsilon) {
 	__shared__ double room[WARPS];
 	for (u64 r = block_x(); r < count; r += blocks_x()) {
@@ -118,10 +118,10 @@ KERNEL rowwise_adagrad(float *w, const float *g, float *sums, const int *rows, u
 		for (u32 c = thread_x(); c < width; c += threads_x()) squares = fma((double)gradient[c], (double)gradient[c], squares);
 		squares = row_total(squares, room, [](double a, double b) { return a + b; });
 		float sum = sums[rows[r]] + (float)squares / (float)width;
-		barrier(); // all threads have read it, and room
+		barrier(); // all threads have read the sum and room
 		if (thread_x() == 0) sums[rows[r]] = sum;
 		float a = -lr / (root(sum) + epsilon);
-		if (a == 0.f) continue; // as an axpy by 0, which leaves what is not finite
+		if (a == 0.f) continue; // like an axpy by 0, which keeps values that are not finite
 		float *value = w + (u64)rows[r] * width;
 		if (quads) {
 			for (u32 c = 4 * thread_x(); c < width; c += 4 * threads_x()) {

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// SGD does w -= lr (g + weightDecay w), as vec.SGD. It moves 12 bytes a parameter.
+// SGD computes w -= lr (g + weightDecay w), like vec.SGD. SGD moves 12 bytes per parameter.
 func (q *Queue) SGD(w, g []float32, lr, weightDecay float32) {
 	if !q.equal("SGD", "g", len(g), len(w)) || lr == 0 && weightDecay == 0 {
 		return
@@ -20,8 +20,8 @@ func (q *Queue) SGD(w, g []float32, lr, weightDecay float32) {
 	q.launch(sgd, blocks, threads)
 }
 
-// Momentum is vec.Momentum: d = g + weightDecay w, v = mu v + d, w -= lr v, or lr (d + mu v) with
-// nesterov. It moves 20 bytes a parameter.
+// Momentum computes vec.Momentum: d = g + weightDecay w, v = mu v + d, w -= lr v, or lr (d + mu v) with nesterov.
+// Momentum moves 20 bytes per parameter.
 func (q *Queue) Momentum(w, g, v []float32, lr, mu, weightDecay float32, nesterov bool) {
 	if !q.equal("Momentum", "g", len(g), len(w)) || !q.equal("Momentum", "v", len(v), len(w)) {
 		return
@@ -34,7 +34,7 @@ func (q *Queue) Momentum(w, g, v []float32, lr, mu, weightDecay float32, nestero
 	q.launch(momentum, blocks, threads)
 }
 
-// Adam is vec.Adam. It moves 28 bytes a parameter.
+// Adam computes vec.Adam. Adam moves 28 bytes per parameter.
 func (q *Queue) Adam(w, g, m, v []float32, c vec.AdamStep) {
 	if !q.equal("Adam", "g", len(g), len(w)) || !q.equal("Adam", "m", len(m), len(w)) ||
 		!q.equal("Adam", "v", len(v), len(w)) {
@@ -54,8 +54,8 @@ func (q *Queue) adamFactors(c vec.AdamStep) {
 	}
 }
 
-// Adagrad does d = g + weightDecay w, s += d², w -= lr d / (√s + epsilon), as sdk/optimizer does by
-// vec.Axpy and vec.Adagrad, but leaves g as it is. It moves 20 bytes a parameter.
+// Adagrad computes d = g + weightDecay w, s += d², w -= lr d / (√s + epsilon). Adagrad equals sdk/optimizer's use
+// of vec.Axpy and vec.Adagrad but does not change g. Adagrad moves 20 bytes per parameter.
 func (q *Queue) Adagrad(w, g, s []float32, lr, epsilon, weightDecay float32) {
 	if !q.equal("Adagrad", "g", len(g), len(w)) || !q.equal("Adagrad", "s", len(s), len(w)) {
 		return
@@ -67,9 +67,8 @@ func (q *Queue) Adagrad(w, g, s []float32, lr, epsilon, weightDecay float32) {
 	q.launch(adagrad, blocks, threads)
 }
 
-// AdamRows is vec.Adam of the rows of w, m and v [any, width] that have a gradient: row i of
-// g [len(rows), width] is that of row rows[i]. Each row stands once in rows. It moves 28 bytes an
-// element of g.
+// AdamRows computes vec.Adam for the rows of w, m and v [any, width] that have a gradient. Row i of g [len(rows),
+// width] is the gradient of row rows[i]. rows must be distinct. AdamRows moves 28 bytes per element of g.
 func (q *Queue) AdamRows(w, g, m, v []float32, width int, rows []int32, c vec.AdamStep) {
 	blocks, block, ok := q.byRows("AdamRows", w, g, width, rows, pointer(m), pointer(v))
 	if !ok || !q.equal("AdamRows", "m", len(m), len(w)) || !q.equal("AdamRows", "v", len(v), len(w)) {
@@ -79,8 +78,8 @@ func (q *Queue) AdamRows(w, g, m, v []float32, width int, rows []int32, c vec.Ad
 	q.launch(adamRows, blocks, block)
 }
 
-// AdagradRows is vec.Adagrad of the rows of w and s [any, width] that have a gradient, as AdamRows has
-// them. It moves 20 bytes an element of g.
+// AdagradRows computes vec.Adagrad for the rows of w and s [any, width] that have a gradient, with the arguments of
+// AdamRows. AdagradRows moves 20 bytes per element of g.
 func (q *Queue) AdagradRows(w, g, s []float32, width int, rows []int32, lr, epsilon float32) {
 	blocks, block, ok := q.byRows("AdagradRows", w, g, width, rows, pointer(s))
 	if !ok || !q.equal("AdagradRows", "s", len(s), len(w)) {
@@ -91,15 +90,15 @@ func (q *Queue) AdagradRows(w, g, s []float32, width int, rows []int32, lr, epsi
 	q.launch(adagradRows, blocks, block)
 }
 
-// RowwiseAdagrad does sums[row] += mean(g²), w -= lr g / (√sums[row] + epsilon) for the rows of
-// w [rows of sums, width] that have a gradient, as AdamRows has them. The squares are added up in
-// float64, in a fixed order. It moves 16 bytes an element of g.
+// RowwiseAdagrad computes sums[row] += mean(g²), w -= lr g / (√sums[row] + epsilon). RowwiseAdagrad does so for the
+// rows of w [rows of sums, width] that have a gradient, with the arguments of AdamRows. RowwiseAdagrad adds the
+// squares in float64, in a fixed order. RowwiseAdagrad moves 16 bytes per element of g.
 func (q *Queue) RowwiseAdagrad(w, g, sums []float32, width int, rows []int32, lr, epsilon float32) {
 	_, _, ok := q.byRows("RowwiseAdagrad", w, g, width, rows)
 	if !ok || !q.equal("RowwiseAdagrad", "w", len(w), len(sums)*width) {
 		return
 	}
-	// The row's own number is not read in fours: its array stands where others have theirs.
+	// The kernel never reads the row sums in fours. The array of row sums takes the place of the other steps' state.
 	q.args.Reset()
 	q.args.Pointer(pointer(w))
 	q.args.Pointer(pointer(g))
@@ -113,8 +112,8 @@ func (q *Queue) RowwiseAdagrad(w, g, sums []float32, width int, rows []int32, lr
 	q.launch(rowwiseAdagrad, line(blocksFor(len(rows), 1)), rowThreads(width))
 }
 
-// byRows begins the arguments of a step by rows: w, g, the state, the rows, how many they are, their
-// width and whether they go in fours.
+// byRows begins the arguments of a step by rows: w, g, the state, the rows and their number, the width, and whether
+// rows are processed in fours.
 func (q *Queue) byRows(call string, w, g []float32, width int, rows []int32,
 	state ...driver.Pointer) (blocks, block [3]uint32, ok bool) {
 	if q.rows(call, "w", len(w), width) == 0 || !q.equal(call, "g", len(g), len(rows)*width) {
@@ -136,7 +135,7 @@ func (q *Queue) byRows(call string, w, g []float32, width int, rows []int32,
 	return blocks, block, true
 }
 
-// inFours says whether every row of so many float32 begins 16-byte aligned in each of the arrays.
+// inFours reports whether every row of so many float32 begins 16-byte aligned in each of the arrays.
 func inFours(width int, arrays ...driver.Pointer) bool {
 	for _, a := range arrays {
 		if a%16 != 0 {
@@ -146,7 +145,7 @@ func inFours(width int, arrays ...driver.Pointer) bool {
 	return width%4 == 0
 }
 
-// tableGrid gives each row of a table as many threads as it has elements, or fours, up to a block of 256.
+// tableGrid gives each row of a table as many threads as it has elements or fours, up to a block of 256.
 func tableGrid(rows, width int, fours bool) (blocks, block [3]uint32) {
 	if fours {
 		width /= 4
@@ -156,7 +155,7 @@ func tableGrid(rows, width int, fours bool) (blocks, block [3]uint32) {
 	return line(blocksFor(rows, y)), [3]uint32{uint32(x), uint32(y), 1} // #nosec G115 -- at most 256
 }
 
-// rowThreads are the threads of a block that adds up a row of this width: whole warps, up to 8.
+// rowThreads returns the threads of a block that adds up a row of this width: whole warps, up to 8.
 func rowThreads(width int) [3]uint32 {
 	return [3]uint32{uint32(min(max(1, (width+31)/32), 8) * 32), 1, 1} // #nosec G115 -- at most 256
 }

@@ -67,7 +67,7 @@ func TestStepsByRows(t *testing.T) {
 	}
 }
 
-// The squares are added up in another order than on the CPU.
+// The squares are added in another order than on the CPU.
 func TestRowwiseAdagrad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := begin(t)
@@ -98,7 +98,7 @@ func TestRowwiseAdagrad(t *testing.T) {
 	})
 }
 
-// golden are the optimizer's steps that PyTorch computed in float64: see sdk/optimizer.
+// golden has optimizer steps that PyTorch computed in float64, see sdk/optimizer.
 type golden struct {
 	Settings    json.RawMessage
 	Sparse      bool
@@ -111,7 +111,7 @@ type golden struct {
 	}
 }
 
-// stepper is an optimizer of one parameter, of the kernels.
+// stepper is an optimizer of one parameter that uses the kernels.
 type stepper struct {
 	optimizer.Settings
 	w, m, v []float32

@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// Queue launches kernels on a stream, in the order of the calls; none of them waits. One goroutine at
-// a time may use it. It keeps its first error, after which it does nothing. No call allocates, but for the
-// first product, and the first that needs the workspace.
+// Queue launches kernels on a stream, in the order of the calls, and never waits for them. One goroutine at a time
+// may use a queue. A queue keeps its first error and does nothing after it. Calls allocate nothing, except for the
+// first product and the first product that needs the workspace.
 type Queue struct {
 	kernels  *Kernels
 	stream   *driver.Stream
@@ -21,19 +21,19 @@ type Queue struct {
 	launches int64
 	of       [kernelCount]int64 // launches of each kernel
 
-	// workspaceElements float32, for products whose inner dimension is cut; 0 until there is one
+	// workspaceElements float32 for products whose inner dimension is cut; 0 until allocated
 	workspace driver.Pointer
-	blas      BLAS // nil where the kernels multiply, once it is
+	blas      BLAS // nil if the kernels multiply; valid once chosen is set
 	chosen    bool
 }
 
-// On makes a queue for a stream. Close ends it.
+// On returns a queue for a stream. The caller must Close it.
 func (k *Kernels) On(s *driver.Stream) *Queue {
 	return &Queue{kernels: k, stream: s}
 }
 
-// Close frees what the queue holds, once the stream has no work left that it was given. Its error is of
-// that alone.
+// Close frees the queue's resources once the stream has finished the queue's work. Close returns only errors of
+// closing.
 func (q *Queue) Close() error {
 	var err error
 	if q.blas != nil {
@@ -50,17 +50,17 @@ func (q *Queue) Close() error {
 	return err
 }
 
-// Err is the first error of any call, which the calls after it did not follow.
+// Err returns the first error of any call. Later calls did nothing.
 func (q *Queue) Err() error { return q.err }
 
-// Launches is how much the queue has put onto its stream: kernels, products of cuBLAS, copies and
+// Launches returns how many operations the queue has put onto its stream: kernels, products of cuBLAS, copies and
 // clears.
 func (q *Queue) Launches() int64 { return q.launches }
 
-// Stream is the stream that the queue launches on.
+// Stream returns the stream of the queue's launches.
 func (q *Queue) Stream() *driver.Stream { return q.stream }
 
-// Clear makes x 0.
+// Clear sets x to 0.
 func (q *Queue) Clear(x []float32) {
 	if q.err != nil || len(x) == 0 {
 		return
@@ -68,7 +68,7 @@ func (q *Queue) Clear(x []float32) {
 	q.done(q.stream.Clear(pointer(x), 4*len(x)))
 }
 
-// Copy does dst = src.
+// Copy computes dst = src.
 func (q *Queue) Copy(dst, src []float32) {
 	if q.equal("Copy", "src", len(src), len(dst)) {
 		q.done(q.stream.CopyDevice(pointer(dst), pointer(src), 4*len(dst)))
@@ -80,7 +80,7 @@ func (q *Queue) done(err error) {
 	q.err = err
 }
 
-// launch runs a kernel with the arguments that stand in args, unless there was an error.
+// launch runs a kernel with the arguments in args, unless there was an error.
 func (q *Queue) launch(k kernel, blocks, threads [3]uint32) {
 	if q.err != nil {
 		return
@@ -94,19 +94,19 @@ func (q *Queue) launch(k kernel, blocks, threads [3]uint32) {
 
 const (
 	blockThreads = 256
-	// mostBlocks of 256 threads fill the largest device twice; each goes on to further elements.
+	// mostBlocks of 256 threads fill the largest device twice. Each block may process several groups of elements.
 	mostBlocks = 2048
 )
 
-// blocksFor is how many blocks a grid needs where each takes per pieces of work at a time.
+// blocksFor returns the number of blocks of a grid in which each block processes per pieces at a time.
 func blocksFor(work, per int) uint32 {
 	return uint32(min(max(1, (work+per-1)/per), mostBlocks)) // #nosec G115 -- at most mostBlocks
 }
 
 func line(blocks uint32) [3]uint32 { return [3]uint32{blocks, 1, 1} }
 
-// sweep begins the arguments of a kernel that goes over n elements of each array, and returns its
-// grid: the arrays, n, and where those begin and how many they are that go in fours.
+// sweep begins the arguments of a kernel that processes n elements of each array, and returns its grid. The
+// arguments are the arrays, n, and the start and number of the fours.
 func (q *Queue) sweep(n int, arrays ...driver.Pointer) (blocks [3]uint32) {
 	q.args.Reset()
 	for _, a := range arrays {
@@ -119,8 +119,8 @@ func (q *Queue) sweep(n int, arrays ...driver.Pointer) (blocks [3]uint32) {
 	return line(blocksFor(max(quads, n-4*quads), blockThreads))
 }
 
-// fours finds the elements that go in fours, where the arrays have elements of so many bytes: there
-// are none if the arrays do not begin at one place of four elements.
+// fours finds the elements that can be processed in fours. The arrays have elements of so many bytes. There are
+// none if the arrays differ in alignment.
 func fours(n, bytes int, arrays ...driver.Pointer) (head, quads int) {
 	whole := driver.Pointer(4 * bytes) // #nosec G115 -- 8 or 16
 	at := arrays[0] % whole
@@ -133,11 +133,11 @@ func fours(n, bytes int, arrays ...driver.Pointer) (head, quads int) {
 	return head, (n - head) / 4
 }
 
-// threads are a block's.
+// threads are the threads of one block.
 var threads = [3]uint32{blockThreads, 1, 1}
 
-// equal begins every call whose slice has to have want elements. It is false if there is nothing to
-// do, or an error.
+// equal begins every call whose slice must have want elements. equal returns false if there is nothing to do or an
+// error.
 func (q *Queue) equal(call, what string, got, want int) bool {
 	if q.err == nil && got != want {
 		q.err = fmt.Errorf("%s has %d elements of %s but must have %d", call, got, what, want)
@@ -145,8 +145,8 @@ func (q *Queue) equal(call, what string, got, want int) bool {
 	return q.err == nil && want > 0
 }
 
-// rows begins every call on a matrix [rows, columns] of n elements, and counts its rows: 0 if there
-// is nothing to do, or an error.
+// rows begins every call on a matrix [rows, columns] of n elements. rows returns the number of rows, or 0 if there
+// is nothing to do or an error.
 func (q *Queue) rows(call, what string, n, columns int) int {
 	switch {
 	case q.err != nil || n == 0:
@@ -162,7 +162,7 @@ func (q *Queue) rows(call, what string, n, columns int) int {
 	return n / columns
 }
 
-// atLeast and atMost begin calls whose numbers have bounds.
+// atLeast and atMost begin calls whose numbers have limits.
 func (q *Queue) atLeast(call, what string, got, least int) bool {
 	if q.err == nil && got < least {
 		q.err = fmt.Errorf("%s has %d of %s but must have at least %d", call, got, what, least)
@@ -177,12 +177,12 @@ func (q *Queue) atMost(call, what string, got, most int) bool {
 	return q.err == nil
 }
 
-// element is what device memory holds.
+// element is a type of elements in device memory.
 type element interface {
 	float32 | int64 | int32 | uint16
 }
 
-// pointer is where a slice begins, 0 of an empty one.
+// pointer returns the address of a slice, 0 for an empty slice.
 func pointer[T element](x []T) driver.Pointer {
 	return driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(x)))) // #nosec G103 -- an address of the device
 }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every kernel of the PTX has a method that launches it; that tests do, TestMain looks at.
+// Every kernel of the PTX has a method that launches it. TestMain checks that tests do so.
 func TestEveryKernelIsNamed(t *testing.T) {
 	var have []string
 	for _, file := range ptxFiles() {
@@ -57,7 +57,7 @@ func TestPTXIsThatOfTheSources(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	x := func(n int) []float32 { return make([]float32, n) } // not read
+	x := func(n int) []float32 { return make([]float32, n) } // never read
 	for _, c := range []struct {
 		call func(q *Queue)
 		want string
@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A call on a closed queue is an error, and none after an error is launched.
+// A call on a closed queue is an error, and nothing is launched after an error.
 func TestQueueCloses(t *testing.T) {
 	b := begin(t)
 	x := place(b, make([]float32, 4), 0)
@@ -124,10 +124,10 @@ func TestQueueCloses(t *testing.T) {
 	b.end()
 }
 
-// What closes a queue tells what went wrong in that, not what its calls have told.
+// Closing a queue returns only errors of closing, not those of earlier calls.
 func TestQueueClosesAfterAnError(t *testing.T) {
 	b := begin(t)
-	b.AddBias(make([]float32, 7), make([]float32, 3)) // not read
+	b.AddBias(make([]float32, 7), make([]float32, 3)) // never read
 	if b.Err() == nil {
 		t.Fatal("there is no error to begin with")
 	}
@@ -136,7 +136,7 @@ func TestQueueClosesAfterAnError(t *testing.T) {
 	b.end()
 }
 
-// The workspace is that of products that are cut: lanes that give others have none.
+// Only products that are cut need the workspace. Lanes with other products have none.
 func TestWorkspaceComesWithTheFirstProductThatIsCut(t *testing.T) {
 	b := begin(t)
 	defer b.end()
@@ -212,7 +212,7 @@ func TestNothingAllocates(t *testing.T) {
 	}
 }
 
-// The sorter's runs are those of a stable sort.
+// The sorter's runs equal those of a stable sort.
 func TestSorter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.SliceOf(rapid.OneOf(rapid.Int64Range(0, 9), rapid.Int64Range(0, 1<<31-1))).Draw(t, "rows")

@@ -1,10 +1,10 @@
-// Layers and criteria, row by row of matrices [rows, columns]. A row has a warp, or all of a block; its
-// sums are of float64 and in a fixed order.
+// Layers and criteria, row by row of matrices [rows, columns]. One warp, or a whole block, processes a row. A row's
+// sums use float64 in a fixed order.
 #include "device.h"
 
 #define OVER_ROW(c) for (u32 c = thread_x(); c < columns; c += threads_x())
 
-// this_row is the row of this thread. If it is none, all of its warp has none.
+// this_row returns the row of this thread. If a thread has no row, no thread of its warp has one.
 INLINE u32 this_row() { return block_x() * threads_y() + thread_y(); }
 
 // y += bias, by column
@@ -15,7 +15,7 @@ KERNEL add_bias(float *y, const float *bias, u32 rows, u32 columns) {
 	}
 }
 
-// dst = the sums of columns. Each thread_y has a slice of the rows; a block has 32 columns.
+// dst = the sums of columns. Each thread_y adds a slice of the rows; a block has 32 columns.
 KERNEL column_sum(float *dst, const float *dy, u32 rows, u32 columns) {
 	__shared__ float room[8][32];
 	u32 slice = (rows + threads_y() - 1) / threads_y(), first = thread_y() * slice;
@@ -31,7 +31,7 @@ KERNEL column_sum(float *dst, const float *dy, u32 rows, u32 columns) {
 	dst[c] = v;
 }
 
-// top is the largest element of a row, -Inf if all are NaN.
+// row_top returns the largest element of a row, -Inf if all are NaN.
 INLINE float row_top(const float *x, u32 columns, float *room) {
 	float top = -__builtin_inff();
 	OVER_ROW(c) top = larger(top, x[c]);
@@ -40,7 +40,7 @@ INLINE float row_top(const float *x, u32 columns, float *room) {
 
 INLINE double plus(double a, double b) { return a + b; }
 
-// exponentials is Σ exp(x - top) of a row.
+// row_exponentials returns Σ exp(x - top) of a row.
 INLINE double row_exponentials(const float *x, u32 columns, float top, double *room) {
 	double sum = 0;
 	OVER_ROW(c) sum += exponential(x[c] - top);
@@ -96,10 +96,11 @@ KERNEL log_softmax_gradient(float *dx, const float *dy, const float *y, u32 rows
 	double sum = 0;
 	OVER_ROW(c) sum += dy[c];
 	sum = row_total(sum, sums, plus);
-	OVER_ROW(c) dx[c] = dy[c] - exponential((double)y[c]) * sum; // what a float32 would lose matters if the sum is infinite
+	// if the sum is infinite, bits that a float32 would lose matter
+	OVER_ROW(c) dx[c] = dy[c] - exponential((double)y[c]) * sum;
 }
 
-// Criteria write losses by row and the gradient of output, each unless it is null.
+// Criteria write losses by row and the gradient of output. Either may be null.
 
 // factor is 1 / rows.
 KERNEL cross_entropy(float *losses, float *gradient, const float *output, const i64 *targets, u32 rows, u32 columns, float factor) {
@@ -162,17 +163,17 @@ KERNEL l1(float *losses, float *gradient, const float *output, const i64 *target
 		float v = output[at + c];
 		double d = v - exact;
 		sum += d < 0 ? -d : d;
-		if (gradient) gradient[at + c] = v > target ? factor : v < target ? -factor : v - target; // 0, or NaN where v is
+		if (gradient) gradient[at + c] = v > target ? factor : v < target ? -factor : v - target; // 0, or NaN if v is NaN
 	}
 	sum = row_total(sum, sums, plus);
 	if (losses && thread_x() == 0) losses[row] = sum;
 }
 
-// A thread has a sample. -sigmoid(-x) does not vanish where sigmoid(x) rounds to 1.
+// Each thread processes one sample. -sigmoid(-x) stays accurate where sigmoid(x) rounds to 1.
 KERNEL bce(float *losses, float *gradient, const float *output, const i64 *targets, u32 rows, u32, float) {
 	for (u64 r = grid_thread(); r < rows; r += grid_threads()) {
 		double x = output[r], target = targets[r];
-		double smaller = exponential(x < 0 ? x : -x); // NaN stays
+		double smaller = exponential(x < 0 ? x : -x); // NaN stays NaN
 		if (losses) losses[r] = (x < 0 ? 0. : x) - x * target + logarithm1(smaller);
 		if (!gradient) continue;
 		double excess = targets[r] == 1 ? -1. / (1. + exponential(x)) : 1. / (1. + exponential(-x));
@@ -180,7 +181,7 @@ KERNEL bce(float *losses, float *gradient, const float *output, const i64 *targe
 	}
 }
 
-// The same of targets that are numbers, one for each element of output.
+// The same criteria for targets that are numbers, one for each element of output.
 
 // factor is 1 / rows. Targets are probabilities.
 KERNEL cross_entropy_floats(float *losses, float *gradient, const float *output, const float *targets, u32 rows, u32 columns, float factor) {
@@ -232,17 +233,17 @@ KERNEL l1_floats(float *losses, float *gradient, const float *output, const floa
 		float v = output[at + c], target = targets[at + c];
 		double d = (double)v - target;
 		sum += d < 0 ? -d : d;
-		if (gradient) gradient[at + c] = v > target ? factor : v < target ? -factor : v - target; // 0, or NaN where v is
+		if (gradient) gradient[at + c] = v > target ? factor : v < target ? -factor : v - target; // 0, or NaN if v is NaN
 	}
 	sum = row_total(sum, sums, plus);
 	if (losses && thread_x() == 0) losses[row] = sum;
 }
 
-// A thread has an element; rows are elements.
+// Each thread processes one element; rows is the number of elements.
 KERNEL bce_floats(float *losses, float *gradient, const float *output, const float *targets, u32 rows, u32, float) {
 	for (u64 r = grid_thread(); r < rows; r += grid_threads()) {
 		double x = output[r], target = targets[r];
-		double smaller = exponential(x < 0 ? x : -x); // NaN stays
+		double smaller = exponential(x < 0 ? x : -x); // NaN stays NaN
 		if (losses) losses[r] = (x < 0 ? 0. : x) - x * target + logarithm1(smaller);
 		if (!gradient) continue;
 		double excess = target == 1 ? -1. / (1. + exponential(x)) : 1. / (1. + exponential(-x)) - target;
@@ -250,7 +251,7 @@ KERNEL bce_floats(float *losses, float *gradient, const float *output, const flo
 	}
 }
 
-// dst[0] = a Σ x, by one block
+// dst[0] = a Σ x, computed by one block
 KERNEL total(float *dst, const float *x, u64 n, float a) {
 	__shared__ double sums[WARPS];
 	double sum = 0;

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// drawShape draws rows and columns, which a warp or a block has.
+// drawShape draws rows and columns for a warp or for a block.
 func drawShape(t *rapid.T) (rows, columns int) {
 	columns = rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, 700)).Draw(t, "columns")
 	return rapid.IntRange(1, max(1, min(9, 2000/columns))).Draw(t, "rows"), columns
@@ -58,13 +58,13 @@ func TestColumnSum(t *testing.T) {
 	})
 }
 
-// What is added up in another order than on the CPU differs by some roundings of its largest term.
+// Results that are added in another order than on the CPU differ by some roundings of the largest term.
 func TestSoftmaxes(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		device         func(b *bench, dx, dy, y []float32, classes int)
 		cpu            func(dx, dy, y []float32, classes int)
-		relative, part float64 // of a value, and of the row's largest |dy|
+		relative, part float64 // relative to a value, and to the row's largest |dy|
 	}{
 		{
 			"softmax", func(b *bench, dx, _, _ []float32, n int) { b.Softmax(dx, n) },
@@ -100,7 +100,7 @@ func TestSoftmaxes(t *testing.T) {
 			largest := 0.
 			for i, v := range host[1] {
 				switch size := math.Abs(float64(v)); {
-				case size == math.MaxFloat32: // a sum in float32 overflows where one in float64 does not
+				case size == math.MaxFloat32: // the float32 sum overflows where the float64 sum does not
 					host[1][i] = 1
 				case !math.IsInf(size, 0) && size > largest:
 					largest = size
@@ -123,7 +123,7 @@ func TestCriteria(t *testing.T) {
 		name   string
 		make   func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error)
 		device launch
-		exact  bool // the gradient has the bits of the CPU
+		exact  bool // the gradient has the same bits as on the CPU
 		whole  bool // losses are sums over elements, not over rows
 	}{
 		{"cel", criteria.NewCrossEntropy, func(b *bench, l, g, o []float32, t []int64, n int) {
@@ -170,7 +170,7 @@ func TestCriteria(t *testing.T) {
 			if c.whole {
 				count *= float64(columns)
 			}
-			if math.Abs(loss) < 1e30 { // otherwise the float32 of a row may overflow
+			if math.Abs(loss) < 1e30 { // otherwise a row's float32 may overflow
 				near(t, "the loss", []float32{float32(sum / count)}, []float32{float32(loss)}, 1e-6, 1e-6)
 			}
 			if c.exact {
@@ -182,14 +182,14 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
-// Targets that are numbers: any, from 0 to 1, or probabilities.
+// Targets are numbers here: any numbers, numbers from 0 to 1, or probabilities.
 func TestCriteriaOfFloatTargets(t *testing.T) {
 	type launch func(b *bench, losses, gradient, output, targets []float32, columns int)
 	for _, c := range []struct {
 		name   string
 		make   func(struct{}, sdk.CriterionEnv) (sdk.Criterion, error)
 		device launch
-		exact  bool // the gradient has the bits of the CPU
+		exact  bool // the gradient has the same bits as on the CPU
 	}{
 		{"cel", criteria.NewCrossEntropy, func(b *bench, l, g, o, t []float32, n int) {
 			b.CrossEntropyFloats(l, g, o, t, n)
@@ -213,7 +213,7 @@ func TestCriteriaOfFloatTargets(t *testing.T) {
 					targets[i] = float32(i%23)*0.37 - 4
 				case "bce":
 					targets[i] = float32(i%9) / 8
-				default: // together 1
+				default: // their sum must be 1
 					targets[i] = 1 / float32(columns)
 				}
 			}
@@ -241,7 +241,7 @@ func TestCriteriaOfFloatTargets(t *testing.T) {
 			for _, v := range fetched(b, losses) {
 				sum += float64(v)
 			}
-			if math.Abs(loss) < 1e30 { // otherwise the float32 of a row may overflow
+			if math.Abs(loss) < 1e30 { // otherwise a row's float32 may overflow
 				near(t, "the loss", []float32{float32(sum / each)}, []float32{float32(loss)}, 1e-6, 1e-6)
 			}
 			if c.exact {

@@ -4,16 +4,17 @@ package kernels
 
 import "github.com/psbench/psbench/plugins/models/nn"
 
-// Sorter makes Runs in ordinary memory, of which the caller copies them to the device. It allocates only
-// for more occurrences than ever before.
+// Sorter makes Runs in ordinary memory; the caller copies them to the device. Sorter allocates only if there are
+// more occurrences than ever before.
 type Sorter struct {
 	Runs
 
 	keys [2][]uint64
 }
 
-// Sort sorts the occurrences of rows [occurrences], which must be from 0 to below 2^31. Order has their
-// numbers, or if labels [occurrences] is not nil their labels, as the bag of each. nn.SortRows says what it costs.
+// Sort sorts the occurrences of rows [occurrences], which must be from 0 to below 2^31. Order contains their
+// numbers. If labels [occurrences] is not nil, Order contains their labels, for example the bag of each. The cost
+// is that of nn.SortRows.
 func (s *Sorter) Sort(rows []int64, labels []int32) {
 	s.Rows, s.Starts, s.Order = s.Rows[:0], s.Starts[:0], s.Order[:0]
 	for at, key := range nn.SortRows(&s.keys, rows) {

@@ -1,9 +1,9 @@
-// Rows of tables [any, width]. Each thread_y of a block has a row, or a bag, or a run of occurrences of one
-// row; each of its threads some columns, which it adds up in the order of the batch, as the CPU does.
+// Rows of tables [any, width]. Each thread_y of a block processes a row, a bag, or a run of occurrences of one row.
+// Each thread processes some columns and adds them in the order of the batch, as the CPU does.
 #include "device.h"
 
-// columns calls body with the places of a row, between the threads that have it. fours says whether rows
-// begin 16-byte aligned.
+// columns calls body with the positions of a row, divided among the row's threads. fours is true if rows begin
+// 16-byte aligned.
 template <class Body> INLINE void columns(u32 width, u32 fours, Body body) {
 	if (fours) {
 		for (u32 c = 4 * thread_x(); c < width; c += 4 * threads_x()) body(Quad{c});
@@ -28,10 +28,10 @@ KERNEL gather_bags(float *y, const float *table, const i64 *indices, const i64 *
 	}
 }
 
-// A run's row of dst is rows[run], or run where rows is null.
+// run_row returns a run's row of dst: rows[run], or run if rows is null.
 INLINE float *run_row(float *dst, const int *rows, u64 run, u32 width) { return dst + (rows ? (u64)rows[run] : run) * width; }
 
-// dst = the sums of share times the rows of dy that bags names; share is 1, or 1 / length of the bag
+// dst = the sums of share times the rows of dy with the numbers in bags; share is 1, or 1 / length of the bag
 KERNEL scatter_bags(float *dst, const float *dy, const int *rows, const int *starts, const int *bags, u32 runs, u32 width, u32 fours,
                     const i64 *offsets, u32 mean) {
 	OVER(run, runs) {
@@ -48,7 +48,7 @@ KERNEL scatter_bags(float *dst, const float *dy, const int *rows, const int *sta
 	}
 }
 
-// dst = the sums of the rows of src that order names
+// dst = the sums of the rows of src with the numbers in order
 KERNEL coalesce_rows(float *dst, const float *src, const int *rows, const int *starts, const int *order, u32 runs, u32 width, u32 fours) {
 	OVER(run, runs) {
 		int from = starts[run], to = starts[run + 1];
@@ -60,7 +60,7 @@ KERNEL coalesce_rows(float *dst, const float *src, const int *rows, const int *s
 	}
 }
 
-// dst += a times each of the rows of src that order names
+// dst += a times each of the rows of src with the numbers in order
 KERNEL scatter_runs(float *dst, const float *src, const int *rows, const int *starts, const int *order, u32 runs, u32 width, u32 fours, float a) {
 	OVER(run, runs) {
 		int from = starts[run], to = starts[run + 1];
@@ -81,7 +81,7 @@ KERNEL gather_rows(float *dst, const float *table, const i64 *rows, u32 count, u
 	}
 }
 
-// rows of a table += a src, each row once
+// rows of a table += a src; rows are distinct
 KERNEL scatter_rows(const float *src, float *table, const int *rows, u32 count, u32 width, u32 fours, float a) {
 	OVER(r, count) {
 		float *row = table + (u64)rows[r] * width;
@@ -89,14 +89,14 @@ KERNEL scatter_rows(const float *src, float *table, const int *rows, u32 count, 
 	}
 }
 
-// dst = src, both of rows that begin a stride after each other
+// dst = src; the rows of each begin a stride apart
 KERNEL copy_columns(float *dst, const float *src, u64 dst_stride, u64 src_stride, u32 rows, u32 width) {
 	for (u64 r = block_y() * threads_y() + thread_y(); r < rows; r += __nvvm_read_ptx_sreg_nctaid_y() * threads_y()) {
 		for (u64 c = grid_thread(); c < width; c += grid_threads()) dst[r * dst_stride + c] = src[r * src_stride + c];
 	}
 }
 
-// vector is the i-th of a sample: the dense one, then the rows of the tables.
+// vector returns the i-th vector of a sample: first the dense one, then the rows of the tables.
 INLINE const float *vector(const float *dense, const float *rows, u32 i, u32 dim) { return i == 0 ? dense : rows + (u64)(i - 1) * dim; }
 
 // y = the dense vector, then the products of vectors (i, j), i > j, of a sample
@@ -105,7 +105,7 @@ KERNEL interaction(float *y, const float *dense, const float *rows, u32 tables, 
 	y += (u64)block_x() * (dim + pairs), dense += (u64)block_x() * dim, rows += block_x() * stride;
 	for (u32 c = thread_x(); c < dim; c += threads_x()) y[c] = dense[c];
 	for (u32 pair = thread_x(), i = 1, before = 0; pair < pairs; pair += threads_x()) {
-		while (pair >= before + i) before += i++; // the pairs of i come after those of smaller ones
+		while (pair >= before + i) before += i++; // the pairs of i come after those of smaller i
 		const float *u = vector(dense, rows, i, dim), *v = vector(dense, rows, pair - before, dim);
 		float dot = 0;
 		for (u32 d = 0; d < dim; d++) dot = fma(u[d], v[d], dot);
@@ -113,7 +113,7 @@ KERNEL interaction(float *y, const float *dense, const float *rows, u32 tables, 
 	}
 }
 
-// The gradient of vector i is the sum over j of that of the product (i, j), times vector j.
+// The gradient of vector i is the sum over j of the gradient of the product (i, j) times vector j.
 KERNEL interaction_gradient(float *dense_gradient, float *rows_gradient, const float *dy, const float *dense, const float *rows,
                             u32 tables, u32 dim, u64 stride) {
 	dy += (u64)block_x() * (dim + tables * (tables + 1) / 2), dense += (u64)block_x() * dim, rows += block_x() * stride;

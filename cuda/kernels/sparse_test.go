@@ -14,13 +14,13 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// drawTable draws how many rows a table has and their width.
+// drawTable draws the number of rows and the width of a table.
 func drawTable(t *rapid.T) (rows, width int) {
 	width = rapid.OneOf(rapid.IntRange(1, 20), rapid.SampledFrom([]int{16, 64, 300, 1100})).Draw(t, "width")
 	return rapid.IntRange(1, 12).Draw(t, "rows"), width
 }
 
-// drawBags draws a batch of bags of rows, some of them empty.
+// drawBags draws a batch of bags of rows. Some bags are empty.
 func drawBags(t *rapid.T, r numbers, rows int) *sdk.Batch {
 	bags := rapid.IntRange(1, 8).Draw(t, "bags")
 	b := &sdk.Batch{Targets: make([]int64, bags), Offsets: []int64{0}}
@@ -31,7 +31,7 @@ func drawBags(t *rapid.T, r numbers, rows int) *sdk.Batch {
 	return b
 }
 
-// placeRuns sorts on the host and copies to the device.
+// placeRuns sorts on the host and copies the runs to the device.
 func placeRuns(b *bench, rows []int64, labels []int32) Runs {
 	var s Sorter
 	s.Sort(rows, labels)
@@ -155,7 +155,7 @@ func TestCopyColumns(t *testing.T) {
 	same(t, "dst", fetched(b, dst), []float32{0, 2, 3, 0, 0, 5, 6, 0, 0, 8, 9})
 }
 
-// The CPU multiplies by a BLAS, whose order of adding is not known.
+// The CPU uses a BLAS whose order of addition is unknown.
 func TestInteraction(t *testing.T) {
 	engine, err := blas.Open(blas.Native, 1)
 	if err != nil {

@@ -17,21 +17,20 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// cuBLASNames are the names of cuBLAS, newest first.
+// cuBLASNames are the file names of cuBLAS, newest first.
 var cuBLASNames = []string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"}
 
-// CuBLAS is NVIDIA's library of matrix products. It may be used by several goroutines, each with its
-// stream.
+// CuBLAS is NVIDIA's library for matrix products. Several goroutines may use it, each with its own stream.
 type CuBLAS struct {
 	api     *C.psb_cublas
 	version C.int
 
 	mu      sync.Mutex
-	handles map[*driver.Stream]unsafe.Pointer // a handle serves one stream, since its workspace does
+	handles map[*driver.Stream]unsafe.Pointer // each stream has its own handle, because the handle owns the workspace
 }
 
-// OpenCuBLAS loads cuBLAS by the first of its names that works with the driver: it makes a handle on c, and
-// destroys it. A library that does not work stays loaded, beside the one that does.
+// OpenCuBLAS loads the first cuBLAS that works with the driver. To find out, it creates a handle on c and destroys
+// it. A library that does not work stays loaded.
 func OpenCuBLAS(c *driver.Context) (*CuBLAS, error) { return openCuBLAS(c, cuBLASNames) }
 
 func openCuBLAS(c *driver.Context, names []string) (*CuBLAS, error) {
@@ -44,7 +43,7 @@ func openCuBLAS(c *driver.Context, names []string) (*CuBLAS, error) {
 	return b, nil
 }
 
-// works says why no handle can be made on c.
+// works returns an error if no handle can be created on c.
 func (b *CuBLAS) works(c *driver.Context) error {
 	handle, err := b.create(c, nil)
 	if err != nil {
@@ -53,10 +52,9 @@ func (b *CuBLAS) works(c *driver.Context) error {
 	return b.destroy(c, handle)
 }
 
-// Sgemm gives stream s the product c = alpha op(a) op(b) + beta c, all of it row-major: c has m rows and
-// n columns, op(a) m and k, op(b) k and n, and lda, ldb and ldc elements are from one stored row to
-// the next. The first product on a stream allocates what cuBLAS needs for it.
-// Source: cublasSgemm of "cuBLAS Library". Cost: 2mnk operations.
+// Sgemm gives stream s the product c = alpha op(a) op(b) + beta c, row-major. c is [m, n], op(a) is [m, k] and
+// op(b) is [k, n]; lda, ldb and ldc are the distances between stored rows, in elements. The first product on a
+// stream allocates memory of cuBLAS for the stream. Source: cublasSgemm in "cuBLAS Library". Cost: 2mnk operations.
 func (b *CuBLAS) Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha float32, a driver.Pointer, lda int,
 	bb driver.Pointer, ldb int, beta float32, c driver.Pointer, ldc int) error {
 	h, err := b.handle(s)
@@ -73,13 +71,13 @@ func (b *CuBLAS) Sgemm(s *driver.Stream, transA, transB bool, m, n, k int, alpha
 	return cublasError(fmt.Sprintf("cublasSgemm of %d x %d x %d", m, n, k), s.Context(), status)
 }
 
-// Version is that of cuBLAS, e.g. "12.4.5".
+// Version returns the version of cuBLAS, e.g. "12.4.5".
 func (b *CuBLAS) Version() string {
-	// 120405 since cuBLAS 11; its patch level has two digits, as has the minor one.
+	// The number is 120405 since cuBLAS 11; patch level and minor version have two digits each.
 	return fmt.Sprintf("%d.%d.%d", b.version/10000, b.version/100%100, b.version%100)
 }
 
-// Release gives back what cuBLAS has for a stream, which must be done before that is destroyed.
+// Release frees cuBLAS's resources for a stream. Call it before the stream is destroyed.
 func (b *CuBLAS) Release(s *driver.Stream) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +89,7 @@ func (b *CuBLAS) Release(s *driver.Stream) error {
 	return b.destroy(s.Context(), h)
 }
 
-// Close gives back what cuBLAS has for all streams. The library stays loaded.
+// Close frees cuBLAS's resources for all streams. The library stays loaded.
 func (b *CuBLAS) Close() error {
 	b.mu.Lock()
 	var left []*driver.Stream
@@ -120,7 +118,7 @@ func (b *CuBLAS) handle(s *driver.Stream) (unsafe.Pointer, error) {
 	return h, err
 }
 
-// create makes a handle, for a stream unless that is nil.
+// create creates a handle, for a stream unless that is nil.
 func (b *CuBLAS) create(c *driver.Context, s C.CUstream) (handle unsafe.Pointer, err error) {
 	if status := C.psb_cublas_create(b.api, C.CUcontext(c.Handle()), s, &handle, &b.version); status != 0 {
 		return nil, cublasError("cublasCreate", c, status)
@@ -129,7 +127,7 @@ func (b *CuBLAS) create(c *driver.Context, s C.CUstream) (handle unsafe.Pointer,
 }
 
 func (b *CuBLAS) destroy(c *driver.Context, handle unsafe.Pointer) error {
-	if c.Lost() { // its handle goes with the process
+	if c.Lost() { // the end of the process frees the handle
 		return nil
 	}
 	if status := C.psb_cublas_destroy(b.api, C.CUcontext(c.Handle()), handle); status != 0 {
@@ -138,7 +136,7 @@ func (b *CuBLAS) destroy(c *driver.Context, handle unsafe.Pointer) error {
 	return nil
 }
 
-// flag is cublasOperation_t: CUBLAS_OP_N or CUBLAS_OP_T.
+// flag returns cublasOperation_t: CUBLAS_OP_N or CUBLAS_OP_T.
 func flag(transpose bool) C.int {
 	if transpose {
 		return 1

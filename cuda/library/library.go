@@ -1,7 +1,7 @@
 //go:build nvidia
 
-// Package library finds NVIDIA's libraries at run time, if they are there: cuBLAS, which multiplies
-// matrices, and NCCL, which all-reduces between cards. psbench needs neither.
+// Package library finds NVIDIA's libraries at run time: cuBLAS for matrix products, and NCCL for all-reduces
+// between cards. psbench also works without them.
 package library
 
 // #cgo LDFLAGS: -lcuda -ldl
@@ -15,11 +15,11 @@ import (
 	"unsafe"
 )
 
-// places are where libraries are looked for.
+// places describes where psbench looks for libraries.
 const places = "where the loader looks (LD_LIBRARY_PATH) or in Python's packages"
 
-// load tries names in order until one is loaded and works: first those that the loader finds, then those in
-// Python's packages. The error names all of them, and says of each that is there what is wrong with it.
+// load tries names in order until a library loads and works. load tries the loader's paths first and then Python's
+// packages. The error lists all names, with the fault of each library that exists.
 func load(library string, names []string, try func(name *C.char) *C.char, works func() error) error {
 	var why []string
 	candidates := slices.Clone(names)
@@ -31,7 +31,7 @@ func load(library string, names []string, try func(name *C.char) *C.char, works 
 		failed := try(c)
 		C.free(unsafe.Pointer(c))
 		if failed != nil {
-			// What is missing begins its own message; all else is the trouble of a library that is there.
+			// The message for a missing library begins with the name; other messages are faults of a library that exists.
 			if text := C.GoString(failed); !strings.HasPrefix(text,
 				name+": cannot open shared object file: No such file") {
 				why = append(why, name+": "+text)

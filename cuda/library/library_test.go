@@ -18,7 +18,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// compile makes a shared library of a C file, or of C source.
+// compile makes a shared library from a C file or from C source text.
 func compile(t *testing.T, name, source string, flags ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("gcc"); err != nil {
@@ -40,8 +40,7 @@ func compile(t *testing.T, name, source string, flags ...string) string {
 	return library
 }
 
-// The libraries of tests work on the host, so what is a pointer of the device elsewhere is one of the
-// host here.
+// The test libraries work on the host, so a device pointer is a host pointer here.
 func onHost(x []float32) driver.Pointer { return driver.Pointer(unsafe.Pointer(unsafe.SliceData(x))) }
 
 func stream(t *testing.T) *driver.Stream {
@@ -79,7 +78,7 @@ func hostMemory(t *testing.T, c *driver.Context, elements int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(host))), elements)
 }
 
-// A product by cuBLAS is the row-major one, for every shape, transposition and distance of rows.
+// A product by cuBLAS is row-major for every shape, transposition and distance between rows.
 func TestSgemmIsRowMajor(t *testing.T) {
 	s := stream(t)
 	b, err := openCuBLAS(s.Context(), []string{compile(t, "libcublas.so", "testdata/cublas.c")})
@@ -155,8 +154,8 @@ func element(x []float32, ld int, transposed bool, row, column int) float32 {
 	return x[row*ld+column]
 }
 
-// A group of one rank has NCCL do all that one of several does; who waits for others that never come, does so until
-// its deadline.
+// A group of one rank makes NCCL do everything that a larger group does. A rank that waits for missing ranks waits
+// until its deadline.
 func TestNCCL(t *testing.T) {
 	n, err := OpenNCCL()
 	if err != nil {
@@ -187,7 +186,7 @@ func TestNCCL(t *testing.T) {
 	must(t, alone.Close(soon()))
 	expect(t, alone.AllReduce(s, memory, memory, 1, Sum, soon()), "the communicator was aborted")
 
-	// What is refused stays with a communicator, which nothing but Abort ends then.
+	// A communicator keeps the error of a refused call; then only Abort ends it.
 	left := join(t, n, c, 1, soon())
 	expect(t, left.AllReduce(s, memory, memory, 1, Operation(99), soon()),
 		"ncclAllReduce of 1 elements on cuda:0: invalid argument (ncclResult_t 4)")
@@ -241,7 +240,7 @@ func expect(t *testing.T, err error, want string) {
 	}
 }
 
-// A library that is not there is one sentence, which says more where one is there and does not load.
+// The error for a missing library is one sentence. The sentence says more if the library exists but does not load.
 func TestLibrariesThatAreNotThere(t *testing.T) {
 	empty := compile(t, "libempty.so", "int nothing;")
 	dir := t.TempDir()
@@ -262,7 +261,8 @@ func TestLibrariesThatAreNotThere(t *testing.T) {
 	expect(t, err, fmt.Sprintf("no NCCL: none of %s works: %s: it has no ncclGetVersion", empty, empty))
 }
 
-// Libraries that pip has installed are found beside the Python that PATH finds, and with what they need of each other.
+// psbench finds libraries that pip has installed near the Python on PATH, together with the libraries that they
+// need.
 func TestLibrariesOfWheels(t *testing.T) {
 	lt := compile(t, "libcublasLt.so.12", "int more;", "-Wl,-soname,libcublasLt.so.12")
 	needy := compile(t, "libcublas.so.12", "testdata/cublas.c", "-Wl,--no-as-needed", lt)
@@ -290,8 +290,8 @@ func TestLibrariesOfWheels(t *testing.T) {
 	}
 }
 
-// The first cuBLAS that makes a handle is taken, whatever newer one is there; where none does, the error
-// has what each says.
+// psbench uses the first cuBLAS that can create a handle, even if there is a newer one. If none can, the error
+// contains the message of each.
 func TestCuBLASThatDoesNotWork(t *testing.T) {
 	s := stream(t)
 	tooNew := compile(t, "libcublas.so.13", "testdata/cublas.c", "-DCREATE=1")

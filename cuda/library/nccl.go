@@ -18,26 +18,26 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// ncclNames are the names of NCCL. It has had one soname since 2015.
+// ncclNames are the file names of NCCL. NCCL's soname has not changed since 2015.
 var ncclNames = []string{"libnccl.so.2", "libnccl.so"}
 
-// NCCL is NVIDIA's library of collectives between cards. It refuses two ranks on one card.
+// NCCL is NVIDIA's library for collectives between cards. NCCL refuses two ranks on the same card.
 type NCCL struct{ api *C.psb_nccl }
 
-// Communicator is one rank of a group of NCCL. Its calls wait for other ranks until a deadline at most, and
-// none holds a lock meanwhile, so that Abort may come from another goroutine at any time.
+// Communicator is one rank of an NCCL group. A communicator's calls wait for other ranks at most until a deadline.
+// The calls hold no lock while they wait, so another goroutine may call Abort at any time.
 type Communicator struct {
 	nccl    *NCCL
 	context *driver.Context
 
-	mu sync.Mutex // held in each call of NCCL
+	mu sync.Mutex // held during each call of NCCL
 	c  unsafe.Pointer
 }
 
-// Operation is what an all-reduce makes of the values of all ranks: ncclRedOp_t.
+// Operation is the reduction of an all-reduce: ncclRedOp_t.
 type Operation int
 
-// The operations that psbench asks for.
+// The operations that psbench uses.
 const (
 	Sum     Operation = 0
 	Average Operation = 4 // since NCCL 2.10
@@ -46,16 +46,16 @@ const (
 // float32Type is ncclFloat32 of ncclDataType_t.
 const float32Type = 7
 
-// ErrLate says that other ranks did not do their part before the deadline, ErrAborted that Abort came first.
+// ErrLate means that other ranks did not arrive before the deadline. ErrAborted means that Abort was called first.
 var (
 	ErrLate    = errors.New("other ranks did not do their part in time")
 	ErrAborted = errors.New("the communicator was aborted")
 )
 
-// poll is how often is looked for what goes on inside of NCCL.
+// poll is the interval between checks of NCCL's progress.
 const poll = 100 * time.Microsecond
 
-// OpenNCCL loads NCCL by the first of its names that is there.
+// OpenNCCL loads the first NCCL that it finds by its names.
 func OpenNCCL() (*NCCL, error) { return openNCCL(ncclNames) }
 
 func openNCCL(names []string) (*NCCL, error) {
@@ -68,10 +68,10 @@ func openNCCL(names []string) (*NCCL, error) {
 	return &NCCL{api: api}, nil
 }
 
-// Close gives back what OpenNCCL took; all communicators must be closed or aborted. The library stays loaded.
+// Close frees the memory of OpenNCCL. All communicators must be closed or aborted. The library stays loaded.
 func (n *NCCL) Close() { C.free(unsafe.Pointer(n.api)) }
 
-// Version is that of NCCL, e.g. "2.21.5".
+// Version returns the version of NCCL, e.g. "2.21.5".
 func (n *NCCL) Version() (string, error) {
 	var version C.int
 	if result := C.psb_nccl_version(n.api, &version); result != 0 {
@@ -81,7 +81,7 @@ func (n *NCCL) Version() (string, error) {
 	return fmt.Sprintf("%d.%d.%d", v/10000, v/100%100, v%100), nil
 }
 
-// UniqueID makes the name of a group, which one of its ranks tells the others.
+// UniqueID makes the name of a group. One rank sends it to the others.
 func (n *NCCL) UniqueID() (id [128]byte, err error) {
 	if result := C.psb_nccl_unique_id(n.api, unsafe.Pointer(&id)); result != 0 {
 		return id, n.failed("ncclGetUniqueId", result)
@@ -89,7 +89,7 @@ func (n *NCCL) UniqueID() (id [128]byte, err error) {
 	return id, nil
 }
 
-// Join makes this process rank of a group of so many ranks, and waits until all have joined.
+// Join makes this process a member of a group of so many ranks, and waits until all ranks have joined.
 func (n *NCCL) Join(c *driver.Context, id [128]byte, ranks, rank int, deadline time.Time) (*Communicator, error) {
 	comm := &Communicator{nccl: n, context: c}
 	result := C.psb_nccl_init(n.api, C.CUcontext(c.Handle()), &comm.c, C.int(ranks), unsafe.Pointer(&id), C.int(rank))
@@ -98,18 +98,18 @@ func (n *NCCL) Join(c *driver.Context, id [128]byte, ranks, rank int, deadline t
 		err = n.failed("ncclCommInitRankConfig", result)
 	}
 	if err != nil {
-		_ = comm.Abort() // what failed first is told
+		_ = comm.Abort() // the first error is returned
 		return nil, fmt.Errorf("rank %d of %d on %v: %w", rank, ranks, c, err)
 	}
 	return comm, nil
 }
 
-// AllReduce gives stream s the all-reduce of so many float32, which every rank must do; send and
-// receive may be one. The work is on the stream when it returns, which may take the first time until other ranks
-// have called it, the deadline at most. Cost: 2 (ranks-1)/ranks of the bytes over the slowest link.
+// AllReduce gives stream s an all-reduce of so many float32. Every rank must call it. send and receive may be the
+// same memory. When it returns, the work is on the stream. The first call may wait for the other ranks' calls, at
+// most until the deadline. Cost: 2 (ranks-1)/ranks of the bytes over the slowest link.
 func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer, elements int, op Operation,
 	deadline time.Time) error {
-	if err := c.Err(); err != nil { // which the call would answer as if it were its own
+	if err := c.Err(); err != nil { // otherwise the call would return this error as its own
 		return err
 	}
 	c.mu.Lock()
@@ -128,8 +128,8 @@ func (c *Communicator) AllReduce(s *driver.Stream, send, receive driver.Pointer,
 	return err
 }
 
-// settle waits until what a call has begun is no longer in progress, and gives the result that it has then. Nothing
-// may be asked of the communicator before, nor of the stream that it was given.
+// settle waits until a call is no longer in progress and returns its result. Before that, neither the communicator
+// nor its stream may be used.
 func (c *Communicator) settle(result C.int, deadline time.Time) (C.int, error) {
 	for result == C.PSB_IN_PROGRESS {
 		var err error
@@ -144,7 +144,7 @@ func (c *Communicator) settle(result C.int, deadline time.Time) (C.int, error) {
 	return result, nil
 }
 
-// state is the result that the communicator has by now.
+// state returns the communicator's current result.
 func (c *Communicator) state() (state C.int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +157,7 @@ func (c *Communicator) state() (state C.int, err error) {
 	return state, nil
 }
 
-// Err is what went wrong since the group was made, in work that was given to a stream.
+// Err returns the first error since the group was made, including errors of work on streams.
 func (c *Communicator) Err() error {
 	state, err := c.state()
 	if err != nil || state == 0 || state == C.PSB_IN_PROGRESS {
@@ -166,8 +166,8 @@ func (c *Communicator) Err() error {
 	return c.nccl.failed(fmt.Sprintf("work of NCCL on %v", c.context), state)
 }
 
-// Close leaves the group once the work of all ranks is done, which all must call. After the deadline, and where
-// anything has failed, it leaves as Abort does.
+// Close leaves the group once the work of all ranks is done. All ranks must call it. After the deadline or a
+// failure, it leaves like Abort.
 func (c *Communicator) Close(deadline time.Time) error {
 	c.mu.Lock()
 	if c.c == nil {
@@ -181,7 +181,7 @@ func (c *Communicator) Close(deadline time.Time) error {
 		err = c.nccl.failed("ncclCommFinalize", result)
 	}
 	if err != nil {
-		_ = c.Abort() // what failed first is told
+		_ = c.Abort() // the first error is returned
 		return err
 	}
 	c.mu.Lock()
@@ -197,7 +197,7 @@ func (c *Communicator) Close(deadline time.Time) error {
 	return nil
 }
 
-// Abort leaves the group at once, also where its work never ends since another rank is gone. Leaving again does
+// Abort leaves the group at once, even if its work would never end because another rank is gone. Further calls do
 // nothing.
 func (c *Communicator) Abort() error {
 	c.mu.Lock()

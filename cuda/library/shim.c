@@ -8,7 +8,7 @@
 
 static __thread char lacks[128];
 
-// FIND sets a function of l by its name, or ends the load.
+// FIND looks up a function of l by its name, or ends the load with an error.
 #define FIND(l, handle, name)                                        \
 	do {                                                             \
 		*(void **)&(l)->name = dlsym(handle, #name);                 \
@@ -19,8 +19,8 @@ static __thread char lacks[128];
 		}                                                            \
 	} while (0)
 
-// load_beside loads libcublasLt, which cuBLAS needs, from the folder of a cuBLAS that is named by its path: the loader
-// does not look there.
+// load_beside loads libcublasLt, which cuBLAS needs, from the folder of a cuBLAS that was named by its path. The
+// loader does not look in that folder.
 static void load_beside(const char *name)
 {
 	const char *file = strrchr(name, '/');
@@ -28,7 +28,7 @@ static void load_beside(const char *name)
 	if (!file || strncmp(file, "/libcublas.", 11))
 		return;
 	snprintf(path, sizeof path, "%.*s/libcublasLt%s", (int)(file - name), name, file + 10);
-	dlopen(path, RTLD_NOW | RTLD_GLOBAL); // where it fails cuBLAS says so
+	dlopen(path, RTLD_NOW | RTLD_GLOBAL); // on failure, cuBLAS reports the error
 }
 
 const char *psb_load_cublas(const char *name, psb_cublas *l)
@@ -53,7 +53,7 @@ const char *psb_load_nccl(const char *name, psb_nccl *l)
 	FIND(l, handle, ncclGetVersion);
 	int version = 0;
 	if (l->ncclGetVersion(&version) || version < PSB_NCCL_OLDEST) {
-		// Until 2.8 the minor version has one digit less: 2804.
+		// Until 2.8, the minor version has one digit less: 2804.
 		int unit = version < 10000 ? 1000 : 10000;
 		snprintf(lacks, sizeof lacks, "it is NCCL %d.%d.%d, but psbench needs 2.14 or newer", version / unit, version % unit / 100, version % 100);
 		dlclose(handle);
@@ -98,8 +98,8 @@ int psb_cublas_sgemm(const psb_cublas *l, CUcontext ctx, void *handle, int trans
                      float alpha, CUdeviceptr a, int lda, CUdeviceptr b, int ldb, float beta, CUdeviceptr c, int ldc)
 {
 	ON(ctx);
-	// cuBLAS has columns where psbench has rows, so it finds every matrix transposed: with the
-	// factors changed over, the transpose of the product is what psbench calls the product.
+	// cuBLAS is column-major and psbench is row-major, so cuBLAS sees every matrix transposed. With the factors
+	// swapped, its result is the transposed product, which is psbench's product in row-major order.
 	return l->cublasSgemm_v2(handle, trans_b, trans_a, n, m, k, &alpha, (const float *)b, ldb, (const float *)a, lda,
 	                         &beta, (float *)c, ldc);
 }

@@ -1,10 +1,10 @@
-// Libraries of NVIDIA's that are looked for at run time, and what psbench calls of them.
+// NVIDIA's libraries that are loaded at run time, and the functions of them that psbench calls.
 #ifndef PSBENCH_LIBRARY_H
 #define PSBENCH_LIBRARY_H
 
 #include <cuda.h>
 
-// psb_cublas are functions of cuBLAS, each with its name there.
+// psb_cublas holds functions of cuBLAS under their original names.
 typedef struct {
 	int (*cublasCreate_v2)(void **handle);
 	int (*cublasDestroy_v2)(void *handle);
@@ -14,19 +14,19 @@ typedef struct {
 	                      const float *a, int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
 } psb_cublas;
 
-// psb_nccl_id is ncclUniqueId, which travels by value.
+// psb_nccl_id is ncclUniqueId, which is passed by value.
 typedef struct {
 	char internal[128];
 } psb_nccl_id;
 
-// psb_nccl_config is ncclConfig_t as NCCL 2.14 has it; later versions take what is missing as unset.
+// psb_nccl_config is ncclConfig_t of NCCL 2.14. Later versions treat missing fields as unset.
 typedef struct {
 	size_t size;
 	unsigned magic, version;
 	int blocking;
 } psb_nccl_config;
 
-// psb_nccl are functions of NCCL, each with its name there.
+// psb_nccl holds functions of NCCL under their original names.
 typedef struct {
 	int (*ncclGetVersion)(int *version);
 	int (*ncclGetUniqueId)(psb_nccl_id *id);
@@ -39,29 +39,28 @@ typedef struct {
 	const char *(*ncclGetErrorString)(int result);
 } psb_nccl;
 
-// The oldest NCCL that has communicators whose calls do not wait.
+// The oldest NCCL with communicators whose calls do not wait.
 enum { PSB_NCCL_OLDEST = 21400 };
 
-// psb_load_cublas and psb_load_nccl load a library and find all functions in it. They return NULL, or
-// what is wrong, valid until the thread's next call.
+// psb_load_cublas and psb_load_nccl load a library and look up all functions. Both return NULL or an error text,
+// valid until the thread's next call.
 const char *psb_load_cublas(const char *name, psb_cublas *l);
 const char *psb_load_nccl(const char *name, psb_nccl *l);
 
-// The calls below make ctx current on their thread. Their results are those of the library, or
-// PSB_NO_CONTEXT.
+// The calls below make ctx current on their thread. These calls return the library's result, or PSB_NO_CONTEXT.
 enum { PSB_NO_CONTEXT = -1, PSB_IN_PROGRESS = 7 };
 
-// psb_cublas_create makes a handle for a stream, or for none yet where that is NULL.
+// psb_cublas_create creates a handle for a stream, or without a stream if s is NULL.
 int psb_cublas_create(const psb_cublas *l, CUcontext ctx, CUstream s, void **handle, int *version);
 int psb_cublas_destroy(const psb_cublas *l, CUcontext ctx, void *handle);
 
-// psb_cublas_sgemm is row-major: c = alpha op(a) op(b) + beta c of m rows and n columns.
+// psb_cublas_sgemm is row-major: c = alpha op(a) op(b) + beta c with m rows and n columns.
 int psb_cublas_sgemm(const psb_cublas *l, CUcontext ctx, void *handle, int trans_a, int trans_b, int m, int n, int k,
                      float alpha, CUdeviceptr a, int lda, CUdeviceptr b, int ldb, float beta, CUdeviceptr c, int ldc);
 
 int psb_nccl_version(const psb_nccl *l, int *version);
 int psb_nccl_unique_id(const psb_nccl *l, void *id);
-// psb_nccl_init makes a communicator whose calls do not wait: they answer PSB_IN_PROGRESS where they would.
+// psb_nccl_init creates a communicator whose calls do not wait: they return PSB_IN_PROGRESS instead.
 int psb_nccl_init(const psb_nccl *l, CUcontext ctx, void **comm, int ranks, const void *id, int rank);
 int psb_nccl_all_reduce(const psb_nccl *l, CUcontext ctx, void *comm, CUdeviceptr send, CUdeviceptr receive,
                         size_t count, int type, int op, CUstream s);

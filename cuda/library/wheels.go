@@ -9,18 +9,19 @@ import (
 	"path/filepath"
 )
 
-// inWheels are the files of a name that pip has put into Python's packages, where the loader does not look: in
-// nvidia/cublas/lib, nvidia/cu13/lib and the like. They are looked for without Python: in the environment that is
-// active, beside the Python that PATH finds, in the user's and in the system's packages.
+// inWheels returns the files with a name that pip has put into Python's packages, where the loader does not look:
+// in nvidia/cublas/lib, nvidia/cu13/lib and the like. inWheels looks without running Python: in the active
+// environment, near the Python on PATH, and in the user's and the system's packages.
 func inWheels(name string) (files []string) {
 	for _, folder := range packageFolders() {
-		found, _ := filepath.Glob(filepath.Join(folder, "nvidia", "*", "lib", name)) // the pattern is right
+		found, _ := filepath.Glob(filepath.Join(folder, "nvidia", "*", "lib", name)) // the pattern is valid
 		files = append(files, found...)
 	}
 	return files
 }
 
-// packageFolders are those in which Python looks for packages, as far as they can be known without asking it.
+// packageFolders returns the folders in which Python looks for packages, where psbench can determine them without
+// running Python.
 func packageFolders() []string {
 	folders := filepath.SplitList(os.Getenv("PYTHONPATH"))
 	prefixes := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX")}
@@ -45,7 +46,7 @@ func packageFolders() []string {
 		}
 		seen[prefix] = true
 		for _, packages := range []string{"lib*/python3*/site-packages", "lib/python3*/dist-packages"} {
-			// the pattern is right, but where prefix has its signs
+			// The pattern is valid unless prefix contains special characters.
 			found, _ := filepath.Glob(filepath.Join(prefix, packages))
 			folders = append(folders, found...)
 		}

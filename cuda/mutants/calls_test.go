@@ -2,12 +2,12 @@
 
 package mutants
 
-// call is a call of the driver through package cu, without which a test of cuda/driver must fail.
+// call is a call of the driver through package cu. Without it, a test of cuda/driver must fail.
 func call(name, file, old, without string) mutant {
 	return mutant{name + " is called", "cuda/driver/" + file, old, without, "driver", ""}
 }
 
-// ofCU are the calls through package cu. Those of the functions that cu lacks ofShim has.
+// ofCU are the calls through package cu. ofShim has the calls of functions that cu lacks.
 var ofCU = []mutant{
 	call("cuDeviceGetCount", "context.go", "count, err := cu.NumDevices()", "count, err := 16, error(nil)"),
 	call("cuDeviceGet", "context.go", "if c.device, err = cu.GetDevice(ordinal); err != nil {", "if err != nil {"),

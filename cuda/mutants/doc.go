@@ -1,4 +1,5 @@
-// Package mutants takes each wait, each event and each call of the driver out of psbench's CUDA code, by
-// itself, and sees that a test fails without it. It is tests alone: make mutate-cuda runs all of them,
-// make test-cuda a few. The tree stays as it is, since the compiler gets a changed file by -overlay.
+// Package mutants checks the tests of psbench's CUDA code. The package removes each wait, each event and each call
+// of the driver in turn, and requires that a test fails. The package contains only tests: make mutate-cuda runs all
+// mutants, make test-cuda a few. The source files stay unchanged, because the compiler gets each changed file by
+// -overlay.
 package mutants

@@ -15,10 +15,10 @@ import (
 
 const root = "../.."
 
-// which is "all" where make mutate-cuda asks for every mutant, and not for the representatives alone.
+// which is "all" if make mutate-cuda requests every mutant instead of only the representatives.
 const which = "PSBENCH_TEST_MUTANTS"
 
-// TestMutants requires that a test fails for each mutant. Its log names that test.
+// TestMutants requires that some test fails for each mutant. The test's log names that test.
 func TestMutants(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("go is not here, which compiles the mutants")
@@ -51,7 +51,7 @@ var (
 	ended   = regexp.MustCompile(`(?m)^(?:panic|fatal error|SIG\w+|cuda double: process \d+): .*|signal: .*`)
 )
 
-// failing is which tests fail with the file changed to text; "" if none does.
+// failing returns the tests that fail with the file changed to text, or "" if none does.
 func (m *mutant) failing(t *testing.T, text string) string {
 	t.Helper()
 	changed := filepath.Join(t.TempDir(), filepath.Base(m.file))
@@ -89,7 +89,7 @@ func (m *mutant) failing(t *testing.T, text string) string {
 	return strings.Join(names, ", ")
 }
 
-// read is a file of the repository; "" if it is not there.
+// read returns a file of the repository, or "" if it does not exist.
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, file))

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// mutant is a change that tests must notice. What it replaces is in the file once.
+// mutant is a change that tests must detect. The text that it replaces occurs once in the file.
 type mutant struct {
-	what     string // without which something fails
-	file     string // from the root of the repository
+	what     string // what the change removes
+	file     string // path from the root of the repository
 	old, new string
-	packages string // that have the tests, of cuda
-	tests    string // those that may fail, as -run takes them
+	packages string // packages of cuda that have the tests
+	tests    string // tests that may fail, as a pattern for -run
 }
 
 const (
-	never  = "if err := error(nil); err != nil {" // in the place of a call that is checked
+	never  = "if err := error(nil); err != nil {" // replaces a checked call
 	copies = "CopyOut|CopyIn|Steps|Tickets|FreeWaits|Transfers|Optimizers|Allocate|Adopt|Measured"
 	means  = "Means|Pushes|Tables"
 	shares = "RunsShareBuckets"
@@ -51,7 +51,7 @@ const (
 	lentFile      = "internal/comm/shared/group/lent.go"
 )
 
-// handmade are the mutants of the engine, of its parts and of what the driver's functions are given.
+// handmade are mutants of the engine, of its parts, and of arguments of the driver's functions.
 var handmade = []mutant{
 	{"a copy out waits for compute", directionFile, "if c == &d.out || !d.out.free(memory) {",
 		"if c == &d.in && !d.out.free(memory) {", "compute/device", copies},
@@ -217,13 +217,13 @@ var handmade = []mutant{
 		"CU_STREAM_CAPTURE_MODE_GLOBAL", "driver", ""},
 }
 
-// representatives are the mutants that every commit is tested with.
+// representatives are the mutants that run for every commit.
 var representatives = []string{"a copy out waits for compute", "psb_stream_wait calls cuStreamWaitEvent"}
 
 var function = regexp.MustCompile(`(?ms)^CUresult (psb_\w+)\(.*?^}`)
 
-// ofShim leaves out each call of the driver in the C functions, which then do nothing, and each place where
-// one sets its context.
+// ofShim makes mutants of the C functions. One kind leaves out a call of the driver, so that the function does
+// nothing. The other leaves out the setting of the context.
 func ofShim(text string) []mutant {
 	var all []mutant
 	for _, found := range function.FindAllStringSubmatch(text, -1) {

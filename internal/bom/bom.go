@@ -1,5 +1,5 @@
-// Package bom removes the byte order mark that Windows puts before a text, and recognises a text that
-// is not UTF-8 by its own mark.
+// Package bom removes the byte order mark that Windows writes before a text. The package also recognises texts in
+// other encodings than UTF-8 by their marks.
 package bom
 
 import (
@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// others are the marks of other encodings. That of UTF-32 begins as one of UTF-16 does.
+// others are the marks of other encodings. A UTF-32 mark begins like a UTF-16 mark.
 var others = []struct{ encoding, mark string }{
 	{"UTF-32", "\xff\xfe\x00\x00"}, {"UTF-32", "\x00\x00\xfe\xff"},
 	{"UTF-16", "\xff\xfe"}, {"UTF-16", "\xfe\xff"},
@@ -21,7 +21,7 @@ const longest = 4
 
 var mark = []byte("\uFEFF")
 
-// Cut is the text without its mark. A text in UTF-16 or UTF-32 is an error.
+// Cut returns the text without its mark. A text in UTF-16 or UTF-32 is an error.
 func Cut(text []byte) ([]byte, error) {
 	for _, o := range others {
 		if bytes.HasPrefix(text, []byte(o.mark)) {
@@ -31,8 +31,8 @@ func Cut(text []byte) ([]byte, error) {
 	return bytes.TrimPrefix(text, mark), nil
 }
 
-// Skip passes over the mark of the text that r is about to read, as Cut does. An error of r is met again
-// where the text is read.
+// Skip skips the mark of the text that r is about to read, with the errors of Cut. If r fails, reading the text
+// reports the error.
 func Skip(r *bufio.Reader) error {
 	start, err := r.Peek(longest)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -1,4 +1,4 @@
-// Package bytesize reads and writes numbers of bytes as people do: 4KiB, 25M, 2GiB.
+// Package bytesize reads and writes sizes in bytes in common notations: 4KiB, 25M, 2GiB.
 package bytesize
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// units of sizes, the largest first.
+// units of sizes, largest first.
 var units = []struct {
 	letter string
 	bytes  int
 }{{"G", 1 << 30}, {"M", 1 << 20}, {"K", 1 << 10}}
 
-// ErrUnit is the error of a size in KB, MB or GB.
+// ErrUnit is the error for a size in KB, MB or GB, which may mean powers of 1000 or of 1024.
 var ErrUnit = errors.New("is a power of 1000 to some and of 1024 to others")
 
 // Parse reads a number of bytes such as 4096, 4096B, 1e6, 4K, 4 KiB, 1.5M or 1G. The
@@ -28,7 +28,7 @@ func Parse(text string) (int, error) {
 	upper := strings.ToUpper(strings.TrimSpace(text))
 	digits, unit := cutUnit(upper)
 	n, err := numeral.Uint(digits)
-	if errors.Is(err, numeral.ErrFraction) { // which may be whole in bytes, as 1.5M
+	if errors.Is(err, numeral.ErrFraction) { // a fraction may still be a whole number of bytes, such as 1.5M
 		n, err = numeral.Uint(inBytes(digits, unit))
 		unit = 1
 	}
@@ -43,7 +43,8 @@ func Parse(text string) (int, error) {
 		numeral.Why(err))
 }
 
-// inBytes is a number of units as one of bytes, exactly, where it is short enough to be whole then.
+// inBytes converts a number of units to bytes exactly. inBytes returns texts with an exponent or of more than 40
+// characters unchanged.
 func inBytes(digits string, unit int) string {
 	exact, ok := new(big.Rat), false
 	if len(digits) <= 40 && !strings.Contains(digits, "E") {

@@ -1,5 +1,4 @@
-// Package documented runs the programs in Python that pages of the documentation show, so that what
-// they promise holds.
+// Package documented runs the Python programs in the documentation, so that tests verify the documentation.
 package documented
 
 import (
@@ -10,8 +9,8 @@ import (
 	"testing"
 )
 
-// Python is a Python with these modules, or "". The one that distributions install them for need not
-// be the first on the path.
+// Python returns a Python interpreter that has these modules, or "". Distributions may install modules for an
+// interpreter that is not the first on the path.
 func Python(modules string) string {
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import "+modules).Run() == nil { // #nosec G204 -- the test names them

@@ -1,4 +1,4 @@
-// Package draft makes files that appear at once and whole.
+// Package draft writes files atomically: a file appears complete or not at all.
 package draft
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Draft is a file that has yet to get its path.
+// Draft is a file that does not have its final path yet.
 type Draft struct {
 	File *os.File
-	path string // that it is to have
-	name string // that it has meanwhile, if any
+	path string // final path
+	name string // temporary name, if any
 }
 
-// New makes a file in the folder of path. It has no name, so that nothing of it stays
-// if psbench is killed, except where the file system has no such files.
+// New creates a file in the folder of path. The file has no name, so that it vanishes if psbench is killed. Some
+// file systems do not support such files; there it has a temporary name.
 func New(path string) (*Draft, error) {
 	dir, d := filepath.Dir(path), &Draft{path: path}
 	var err error
@@ -39,16 +39,16 @@ func New(path string) (*Draft, error) {
 	return d, nil
 }
 
-// drafts are the names that besides makes.
+// drafts matches the names that besides creates.
 var drafts = regexp.MustCompile(`^\..+\.[A-Z2-7]{8}\.tmp$`)
 
-// besides is a new name beside the path.
+// besides returns a new temporary name in the same folder as the path.
 func (d *Draft) besides() string {
 	return filepath.Join(filepath.Dir(d.path), "."+filepath.Base(d.path)+"."+rand.Text()[:8]+".tmp")
 }
 
-// Publish gives the draft its path. A link replaces nothing, but a rename does: so where
-// there is a file already, the draft has a name beside it for the time of two system calls.
+// Publish gives the draft its final path. A link cannot replace an existing file, but a rename can. So if the file
+// exists, the draft has a temporary name in the same folder between two system calls.
 func (d *Draft) Publish() error {
 	if d.name == "" {
 		err := d.link(d.path)
@@ -73,7 +73,7 @@ func (d *Draft) link(name string) error {
 	return unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// Discard closes the file, and removes the name that is not its path.
+// Discard closes the file and removes its temporary name.
 func (d *Draft) Discard() {
 	_ = d.File.Close()
 	if d.name != "" {
@@ -81,8 +81,8 @@ func (d *Draft) Discard() {
 	}
 }
 
-// Clear removes the drafts from a folder that killed processes have left there: between the two system
-// calls of Publish, or where drafts have names from the start. Nobody else may be writing there.
+// Clear removes the drafts that killed processes have left in a folder. Drafts have names between the two system
+// calls of Publish, and always if the file system needs them. No other process may be writing there.
 func Clear(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -93,8 +93,8 @@ func Clear(dir string) error {
 	return Cause(err)
 }
 
-// Write has data stand at path, which keeps what it has if that fails. The file and its name are
-// on the disk when Write returns. A file that has the data already stays as it is.
+// Write replaces the content of path with data. On failure, path keeps its old content. When Write returns, the
+// file and its name are on disk. Write does not touch a file that already has this content.
 func Write(path string, data []byte) error {
 	if stands(path, data) {
 		return SyncFolder(filepath.Dir(path))
@@ -114,7 +114,7 @@ func stands(path string, data []byte) bool {
 	return err == nil && bytes.Equal(is, data)
 }
 
-// Stream is Write of what write writes.
+// Stream does the same as Write with the output of write.
 func Stream(path string, write func(io.Writer) error) error {
 	d, err := New(path)
 	if err != nil {
@@ -124,7 +124,7 @@ func Stream(path string, write func(io.Writer) error) error {
 	if err := write(d.File); err != nil {
 		return Cause(err)
 	}
-	// Without Sync, a full disk can show itself only after the file got its name.
+	// Without Sync, a full disk might cause an error only after the file has its name.
 	if err := d.File.Sync(); err != nil {
 		return Cause(err)
 	}
@@ -134,8 +134,8 @@ func Stream(path string, write func(io.Writer) error) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// WriteNew writes data to path unless the path exists. made reports whether it wrote. If several
-// processes, on any hosts, write to one path, link(2) lets only one succeed.
+// WriteNew writes data to path unless the path exists. WriteNew returns whether it wrote. If several processes, on
+// any hosts, write to the same path, link(2) lets only one succeed.
 func WriteNew(path string, data []byte) (made bool, err error) {
 	d, err := New(path)
 	if err != nil {
@@ -156,8 +156,8 @@ func WriteNew(path string, data []byte) (made bool, err error) {
 	return true, SyncFolder(filepath.Dir(path))
 }
 
-// publishNew is Publish where nothing must stand. A server of a network file system may be asked twice
-// for one link, if its first answer is lost, and refuse the second time: the names that the file has tell.
+// publishNew publishes the draft only if the path does not exist. If the first answer of a network file system is
+// lost, the link is requested again and refused, although it exists. The file's number of names reveals this case.
 func (d *Draft) publishNew() error {
 	var err error
 	if d.name == "" {
@@ -176,8 +176,7 @@ func (d *Draft) publishNew() error {
 	return err
 }
 
-// SyncFolder has the names in a folder be on the disk. A file system that cannot do that for
-// folders has nothing to be waited for.
+// SyncFolder writes the names in a folder to disk. SyncFolder ignores file systems that cannot do this for folders.
 func SyncFolder(path string) error {
 	d, err := os.Open(path) // #nosec G304 -- the user names the folder
 	if err != nil {
@@ -190,8 +189,7 @@ func SyncFolder(path string) error {
 	return nil
 }
 
-// Cause drops the operation and the name of the temporary file from err, which would tell the user
-// nothing.
+// Cause removes the operation and the temporary file's name from err, because they would not help the user.
 func Cause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

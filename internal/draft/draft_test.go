@@ -9,8 +9,7 @@ import (
 	"github.com/psbench/psbench/internal/draft"
 )
 
-// What is written a second time is replaced if it differs, else it is the same file still; neither
-// leaves anything beside it.
+// A second write replaces the file only if the data differs. No temporary file remains.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -40,7 +39,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Clear takes drafts, which killed processes leave, and nothing else.
+// Clear removes the drafts of killed processes and nothing else.
 func TestClear(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

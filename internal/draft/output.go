@@ -12,9 +12,9 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Output writes a file that the user names, at once and whole, and returns its size in bytes. It writes
-// straight to a device or a pipe. It refuses to replace one of the sources of the output. It also refuses to
-// replace a file in a source folder, unless its name ends in ending, which marks an earlier output.
+// Output atomically writes a file that the user names, and returns its size in bytes. Output writes directly to a
+// device or a pipe. Output refuses to replace one of the sources of the output. Output also refuses to replace a
+// file in a source folder, unless its name ends in ending, which marks an earlier output.
 func Output(path, ending string, sources []string, write func(io.Writer) error) (size int64, err error) {
 	counted := func(w io.Writer) error {
 		c := &counter{Writer: w}
@@ -40,7 +40,7 @@ func Output(path, ending string, sources []string, write func(io.Writer) error) 
 		}
 		for _, source := range sources {
 			switch at, err := os.Stat(source); {
-			case err != nil: // it is standard input
+			case err != nil: // path is standard input
 			case os.SameFile(info, at):
 				return 0, fmt.Errorf("it is the run %s that is read", quote.Word(source))
 			case at.IsDir() && within(path, at) && !strings.HasSuffix(path, ending):
@@ -52,7 +52,7 @@ func Output(path, ending string, sources []string, write func(io.Writer) error) 
 	return size, err
 }
 
-// within says whether a file is in a folder, or in one below it.
+// within reports whether a file is in a folder or in one of its subfolders.
 func within(path string, folder fs.FileInfo) bool {
 	dir, err := filepath.Abs(path)
 	for err == nil && dir != filepath.Dir(dir) {

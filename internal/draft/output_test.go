@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An output replaces what it may, and no file of its sources.
+// An output may replace earlier outputs, but none of its sources.
 func TestOutput(t *testing.T) {
 	source := t.TempDir()
 	for _, name := range []string{"result.json", "old.html"} {

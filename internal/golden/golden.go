@@ -1,5 +1,5 @@
-// Package golden compares what tests make with files that are committed, for people to read and
-// programs to use: go test -update writes them anew.
+// Package golden compares output of tests with committed files. People read these files and programs use them. go
+// test -update rewrites them.
 package golden
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Update says whether the files are to be written anew.
+// Update makes tests rewrite the files.
 var Update = flag.Bool("update", false, "write the golden files and schemas of the tests anew")
 
-// Require requires that the file at a path has this text.
+// Require fails the test unless the file at path has this text.
 func Require(t testing.TB, path, text string) {
 	t.Helper()
 	if *Update {

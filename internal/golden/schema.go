@@ -14,8 +14,8 @@ import (
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Commented is a reflector that describes types by the comments of the packages in some folders, which are named from
-// the working directory, the top of the repository.
+// Commented returns a reflector that describes types by the comments of the packages in these folders. Folders are
+// relative to the working directory, the top of the repository.
 func Commented(t testing.TB, folders ...string) *jsonschema.Reflector {
 	t.Helper()
 	r := &jsonschema.Reflector{Anonymous: true, Mapper: textSchema}
@@ -27,8 +27,8 @@ func Commented(t testing.TB, folders ...string) *jsonschema.Reflector {
 	return r
 }
 
-// textSchema returns the schema of a list that is text in JSON, such as CPUs. It returns nil for all
-// other types, which the reflector handles itself.
+// textSchema returns the schema of a list that is text in JSON, such as CPUs. textSchema returns nil for all other
+// types; the reflector handles those itself.
 func textSchema(t reflect.Type) *jsonschema.Schema {
 	if t.Kind() != reflect.Slice || !t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
 		return nil
@@ -51,7 +51,7 @@ func Tagged() *jsonschema.Reflector {
 	}
 }
 
-// SchemaText is the text of a schema as it is committed.
+// SchemaText returns the text of a schema in the committed form.
 func SchemaText(t testing.TB, schema any) []byte {
 	t.Helper()
 	data, err := json.MarshalIndent(schema, "", "  ")
@@ -61,7 +61,7 @@ func SchemaText(t testing.TB, schema any) []byte {
 	return append(data, '\n')
 }
 
-// Validator checks texts against the schema in a file.
+// Validator returns a function that checks texts against the schema in a file.
 func Validator(t testing.TB, path string) func(text string) error {
 	t.Helper()
 	schema, err := validator.NewCompiler().Compile(path)
@@ -78,7 +78,7 @@ func Validator(t testing.TB, path string) func(text string) error {
 	}
 }
 
-// RequireRefused requires that a text does not satisfy a schema once a part of it, by key, is replaced.
+// RequireRefused requires that a schema refuses a text after one of its values, given by key, is replaced.
 func RequireRefused(t testing.TB, validate func(text string) error, text string, changes map[string]string) {
 	t.Helper()
 	for part, changed := range changes {
@@ -92,8 +92,8 @@ func RequireRefused(t testing.TB, validate func(text string) error, text string,
 	}
 }
 
-// RequireNamed requires that a document names every field of the types in some schemas, but for those types that
-// another document has.
+// RequireNamed requires that a document names every field of the types in some schemas. RequireNamed skips types
+// that another document describes.
 func RequireNamed(t testing.TB, document string, elsewhere []string, schemas ...[]byte) {
 	t.Helper()
 	text, err := os.ReadFile(document) // #nosec G304 -- the test names it
@@ -106,7 +106,7 @@ func RequireNamed(t testing.TB, document string, elsewhere []string, schemas ...
 		} `json:"$defs"`
 	}
 	for _, s := range schemas {
-		if err := json.Unmarshal(s, &schema); err != nil { // into the same map
+		if err := json.Unmarshal(s, &schema); err != nil { // all schemas go into the same map
 			t.Fatal(err)
 		}
 	}

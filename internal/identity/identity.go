@@ -1,6 +1,6 @@
-// Package identity authenticates the processes of one run across hosts, by a secret that they all
-// have. Each derives the same key from the secret, shows a certificate of that key in TLS 1.3, and
-// accepts no other. So a process without the secret can neither read nor send anything.
+// Package identity authenticates the processes of one run across hosts by a shared secret. Each process derives the
+// same key from the secret, presents a certificate for that key in TLS 1.3, and accepts no other key. So a process
+// without the secret can neither read nor send anything.
 package identity
 
 import (
@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// MinimumSecret is how many bytes a secret must have at least.
+// MinimumSecret is the minimum length of a secret in bytes.
 const MinimumSecret = 16
 
-// Identity is the key that follows from a secret, with a certificate.
+// Identity is the key derived from a secret, with a certificate.
 type Identity struct {
 	public      ed25519.PublicKey
 	certificate tls.Certificate
 }
 
-// Of derives the identity for a purpose from a secret: by HKDF with SHA-256 (RFC 5869), so that one
-// purpose's key says nothing of another's. Its certificate has no names and no end worth speaking of,
-// since neither is looked at.
+// Of derives the identity for a purpose from a secret. Of uses HKDF with SHA-256 (RFC 5869), so that one purpose's
+// key reveals nothing about another's. The certificate has no names and practically never expires, because no peer
+// checks either.
 func Of(secret []byte, purpose string) (*Identity, error) {
 	if len(secret) < MinimumSecret {
 		return nil, fmt.Errorf("a secret of %d bytes is too short: it must have %d at least", len(secret),
@@ -51,14 +51,14 @@ func Of(secret []byte, purpose string) (*Identity, error) {
 	return &Identity{public, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}, nil
 }
 
-// Server is for the side that listens.
+// Server returns the configuration for the listening side.
 func (i *Identity) Server() *tls.Config { return i.config() }
 
-// Client is for the side that dials.
+// Client returns the configuration for the dialing side.
 func (i *Identity) Client() *tls.Config { return i.config() }
 
-// config checks the peer's key alone: its certificate is its own, and there is no authority to ask.
-// Nothing is resumed, so that every connection is checked in full.
+// config checks only the peer's key, because certificates are self-signed. config disables session resumption, so
+// that every connection is checked completely.
 func (i *Identity) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,

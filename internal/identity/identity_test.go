@@ -18,7 +18,8 @@ func identityOf(t *testing.T, secret byte, purpose string) *Identity {
 	return i
 }
 
-// meet has two configurations shake hands and say a word each; either may be nil of who has no TLS.
+// meet connects two configurations; each side does the handshake and sends one word. A configuration may be nil for
+// a side without TLS.
 func meet(t *testing.T, server, client *tls.Config) (atServer, atClient error) {
 	t.Helper()
 	a, b := net.Pipe()
@@ -37,7 +38,7 @@ func say(c *tls.Conn) error {
 		return err
 	}
 	written := make(chan error, 1)
-	go func() { // a pipe has no room
+	go func() { // a pipe has no buffer
 		_, err := c.Write([]byte("word"))
 		written <- err
 	}()
@@ -57,7 +58,7 @@ func TestWhoKnowsTheSecret(t *testing.T) {
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	for name, c := range map[string]struct {
 		client *tls.Config
-		server bool // the server notices
+		server bool // the server detects the difference
 		dialer bool
 	}{
 		"the same secret": {again.Client(), false, false},
@@ -73,7 +74,7 @@ func TestWhoKnowsTheSecret(t *testing.T) {
 			}
 		})
 	}
-	trusting := strangers.Client() // who does not care whom it talks to is not heard either
+	trusting := strangers.Client() // a client that accepts any server is refused too
 	trusting.VerifyConnection = nil
 	if atServer, _ := meet(t, us.Server(), trusting); atServer == nil ||
 		!strings.Contains(atServer.Error(), "does not know the secret") {

@@ -1,4 +1,5 @@
-// Package interrupt ends a process early: at once where nothing is to be kept, else by the end of its context.
+// Package interrupt ends a process early. The package ends the process at once if nothing must be kept or cleaned
+// up; otherwise it cancels the context.
 package interrupt
 
 import (
@@ -13,28 +14,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StallLimit is how long psbench may be blocked once it was interrupted.
+// StallLimit is how long psbench may be blocked after an interrupt.
 const StallLimit = 2 * time.Second
 
-// working is the CPU time within StallLimit that shows that psbench is not blocked. To
-// hear heartbeats takes less.
+// working is the CPU time within StallLimit which shows that psbench is not blocked. Receiving heartbeats takes
+// less.
 const working = 100 * time.Millisecond
 
-// Watch ends psbench when signals ask for it. The first one ends it at once, unless
-// something is to be kept or cleaned up, see Hold. Then it ends the context alone, and the
-// rest may take as long as it makes headway. A second signal ends psbench in any case.
+// Watch ends psbench on signals. The first signal ends psbench at once, unless something must be kept or cleaned up
+// (see Hold). In that case, the first signal cancels only the context, and psbench may continue while it makes
+// progress. A second signal always ends psbench.
 type Watch struct {
-	// Quit ends psbench.
+	// Quit ends the process.
 	Quit func()
 
-	cpu    func() time.Duration // that psbench has used, cpuTime if nil
+	cpu    func() time.Duration // CPU time that psbench has used; cpuTime if nil
 	cancel context.CancelFunc
 	held   atomic.Int32
-	waits  atomic.Int32 // that end by themselves
+	waits  atomic.Int32 // number of waits with their own time limit
 	moves  atomic.Int64
 }
 
-// Signals are those that end a run early. The end of the terminal is one of them, unless nohup has it ignored.
+// Signals returns the signals that end a run early. The signals include the hangup of the terminal, unless nohup
+// makes psbench ignore it.
 func Signals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -45,7 +47,7 @@ func Signals() []os.Signal {
 
 type watchKey struct{}
 
-// Start watches until stop is called. Work under ctx can keep psbench from ending at once, see Hold.
+// Start watches until stop is called. Work under ctx can delay the end of psbench, see Hold.
 func (w *Watch) Start(parent context.Context, signals <-chan os.Signal) (ctx context.Context, stop func()) {
 	if w.cpu == nil {
 		w.cpu = cpuTime
@@ -81,7 +83,7 @@ func (w *Watch) watch(signals <-chan os.Signal, over <-chan struct{}) {
 			return
 		case s := <-signals:
 			if s == syscall.SIGHUP {
-				break // the shell and the kernel may both tell of the same one
+				break // the shell and the kernel may both send it for the same hangup
 			}
 			w.Quit()
 			return
@@ -96,7 +98,7 @@ func (w *Watch) watch(signals <-chan os.Signal, over <-chan struct{}) {
 	}
 }
 
-// watchOf is the watch over what is done under ctx, or one that watches nothing.
+// watchOf returns the watch of ctx, or a watch without effect.
 func watchOf(ctx context.Context) *Watch {
 	if w, ok := ctx.Value(watchKey{}).(*Watch); ok {
 		return w
@@ -104,22 +106,21 @@ func watchOf(ctx context.Context) *Watch {
 	return new(Watch)
 }
 
-// Hold makes the first signal end ctx rather than psbench, until release is called.
+// Hold makes the first signal cancel ctx instead of ending psbench, until release is called.
 func Hold(ctx context.Context) (release func()) {
 	w := watchOf(ctx)
 	w.held.Add(1)
 	return func() { w.held.Add(-1) }
 }
 
-// Bounded declares that psbench waits for something with a time limit of its own, until done is
-// called.
+// Bounded declares that psbench waits with a separate time limit, until done is called.
 func Bounded(ctx context.Context) (done func()) {
 	w := watchOf(ctx)
 	w.waits.Add(1)
 	return func() { w.waits.Add(-1) }
 }
 
-// Headway says that what holds psbench gets on, though it may take no CPU time.
+// Headway reports progress of the work that delays the end of psbench. Such work may use no CPU time.
 func Headway(ctx context.Context) { watchOf(ctx).moves.Add(1) }
 
 func cpuTime() time.Duration {

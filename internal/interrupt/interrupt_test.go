@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// The core under watch uses the CPU for some time after the first signal, moves pieces of a
-// result for some more, and is blocked from then on.
+// The core under watch computes for some time after the first signal and then moves pieces of a result. After that
+// it is blocked.
 func TestWatch(t *testing.T) {
 	const never = time.Hour
 	for name, test := range map[string]struct {
 		held                  bool
-		waits                 time.Duration // before it computes
-		computes, moves       time.Duration // after the first signal at 0
+		waits                 time.Duration // time before it computes
+		computes, moves       time.Duration // time after the first signal at 0
 		second                os.Signal
-		secondAt, least, most time.Duration // psbench ends between them
+		secondAt, least, most time.Duration // psbench must end between least and most
 	}{
 		"nothing to keep": {most: 0},
 		"blocked":         {held: true, least: StallLimit, most: StallLimit + StallLimit/10},
@@ -68,7 +68,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// Nobody watches in tests and completions.
+// Tests and completions have no watch.
 func TestHoldWithoutWatch(t *testing.T) {
 	Hold(context.Background())()
 	Bounded(context.Background())()

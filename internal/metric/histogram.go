@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// mostBounds a histogram may have.
+// mostBounds is the most bounds of a histogram.
 const mostBounds = 1000
 
 // Histogram counts values in buckets. Bucket i has those up to and including bound i that are
@@ -21,12 +21,12 @@ type Histogram struct {
 	NaN    int64     `json:"nan,omitempty"`
 }
 
-// NewHistogram makes one without values. Its bounds are to be checked.
+// NewHistogram returns a histogram without values. The caller must check the bounds.
 func NewHistogram(bounds []float64) Histogram {
 	return Histogram{Bounds: slices.Clone(bounds), Counts: make([]int64, len(bounds)+1)}
 }
 
-// CheckBounds says what is wrong with the bounds of a histogram.
+// CheckBounds returns an error if the bounds of a histogram are invalid.
 func CheckBounds(bounds []float64) error {
 	if n := len(bounds); n < 1 || n > mostBounds {
 		return fmt.Errorf("it has %d bounds, but must have 1 to %d", n, mostBounds)
@@ -42,7 +42,7 @@ func CheckBounds(bounds []float64) error {
 	return nil
 }
 
-// Check says what is wrong with a histogram that comes from elsewhere.
+// Check returns an error if a histogram from another process or file is invalid.
 func (h *Histogram) Check() error {
 	if err := CheckBounds(h.Bounds); err != nil {
 		return err
@@ -64,10 +64,10 @@ func (h *Histogram) Check() error {
 	return nil
 }
 
-// Bucket is where x counts, unless it is NaN.
+// Bucket returns the bucket that counts x. x must not be NaN.
 func (h *Histogram) Bucket(x float64) int { return sort.SearchFloat64s(h.Bounds, x) }
 
-// Merge counts what o did as well, which has the same bounds.
+// Merge adds the counts of o, which has the same bounds.
 func (h *Histogram) Merge(o *Histogram) {
 	for i, n := range o.Counts {
 		h.Counts[i] += n
@@ -75,12 +75,12 @@ func (h *Histogram) Merge(o *Histogram) {
 	h.NaN += o.NaN
 }
 
-// Clone is a copy with counts of its own.
+// Clone returns a copy with separate counts.
 func (h *Histogram) Clone() Histogram {
 	return Histogram{Bounds: h.Bounds, Counts: slices.Clone(h.Counts), NaN: h.NaN}
 }
 
-// Total is how many values were counted, but for those that are NaN.
+// Total returns how many values were counted. NaN is not counted.
 func (h *Histogram) Total() (n int64) {
 	for _, c := range h.Counts {
 		n += c
@@ -88,8 +88,8 @@ func (h *Histogram) Total() (n int64) {
 	return n
 }
 
-// Quantile is the bucket of quantile p, 0 < p <= 1: of n values in ascending order, that of
-// number ceil(p*n), counted from 1. It is -1 without values.
+// Quantile returns the bucket of quantile p, 0 < p <= 1. Of n values in ascending order, this is the bucket of
+// value ceil(p*n), counted from 1. Quantile returns -1 if there are no values.
 func (h *Histogram) Quantile(p float64) int {
 	rank := int64(math.Ceil(p * float64(h.Total())))
 	if h.Total() == 0 {

@@ -1,5 +1,5 @@
-// Package metric has what is common to numbers that are recorded, in a process, on the way to
-// the core and in a result: their units, and histograms.
+// Package metric provides units and histograms of recorded numbers. All stages use it: the recording process, the
+// transfer to the core, and the result.
 package metric
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// MostCount bounds what is counted: every reader of JSON has whole numbers up to here exactly.
+// MostCount limits counts: every JSON reader represents integers up to this one exactly.
 const MostCount = 1 << 53
 
 // Head says what numbers are of: a type and a name, as a series of durations has, and the unit
@@ -22,16 +22,16 @@ type Head struct {
 	Unit string `json:"unit"`
 }
 
-// Title names them for errors.
+// Title returns the type and the name, for errors.
 func Title(h Head) string { return quote.Word(h.Type) + ", " + quote.Word(h.Name) }
 
-// In letters.
+// Lengths in letters.
 const (
 	longestName = 100
 	longestUnit = 12
 )
 
-// CheckHead says what is wrong with a type, a name or a unit.
+// CheckHead returns an error if a type, name or unit is invalid.
 func CheckHead(h Head) error {
 	if err := CheckNames(h.Type, h.Name); err != nil {
 		return err
@@ -39,8 +39,8 @@ func CheckHead(h Head) error {
 	return CheckUnit(h.Unit)
 }
 
-// CheckNames reports an invalid type or name. A comma separates the two, so neither may have one. All
-// characters must be printable, so that users can type them.
+// CheckNames returns an error if a type or name is invalid. A comma separates the two, so neither may contain a
+// comma. All characters must be printable, so that users can type them.
 func CheckNames(typ, name string) error {
 	odd := func(r rune) bool { return r == ',' || !unicode.IsPrint(r) }
 	for _, n := range []struct{ what, text string }{{"type", typ}, {"name", name}} {
@@ -53,7 +53,7 @@ func CheckNames(typ, name string) error {
 	return nil
 }
 
-// CheckUnit says what is wrong with a unit.
+// CheckUnit returns an error if a unit is invalid.
 func CheckUnit(unit string) error {
 	n := utf8.RuneCountInString(unit)
 	odd := func(r rune) bool {
@@ -67,7 +67,7 @@ func CheckUnit(unit string) error {
 	return nil
 }
 
-// CheckCount says what is wrong with a number of things that were counted.
+// CheckCount returns an error if a count is invalid.
 func CheckCount(n int64) error {
 	if n < 0 || n > MostCount {
 		return fmt.Errorf("%d must be from 0 to 2^53", n)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyBounds draws bounds that ascend.
+// anyBounds draws ascending bounds.
 func anyBounds(t *rapid.T) []float64 {
 	bounds := rapid.SliceOfNDistinct(rapid.Float64Range(-100, 100), 1, 8,
 		func(x float64) float64 { return x + 0 }).Draw(t, "bounds")
@@ -18,7 +18,7 @@ func anyBounds(t *rapid.T) []float64 {
 	return bounds
 }
 
-// count counts values plainly: each one against all bounds.
+// count compares each value with all bounds, as a simple reference.
 func count(bounds, values []float64) Histogram {
 	h := NewHistogram(bounds)
 	for _, x := range values {
@@ -37,8 +37,8 @@ func count(bounds, values []float64) Histogram {
 var values = rapid.SliceOf(rapid.OneOf(rapid.Float64Range(-120, 120),
 	rapid.SampledFrom([]float64{0, math.NaN(), math.Inf(1), math.Inf(-1)})))
 
-// Values land in the bucket that their bound ends, whether they are counted together or by
-// several and merged, in any order; quantiles are those of the buckets of the sorted values.
+// A value is counted in the bucket whose upper bound is the first one not below it. Counting in several histograms
+// and merging them, in any order, gives the same counts. Quantiles match the buckets of the sorted values.
 func TestMerging(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bounds := anyBounds(t)

@@ -1,6 +1,6 @@
-// Package numeral reads numbers as people and programs write them: 5, +5, 5.0, 5., 5e3, .5 and
-// 1_000 with spaces around. It refuses a text with two meanings, as 1,000. It also has the median
-// of values and the test that they are finite.
+// Package numeral reads numbers in the notations of people and programs: 5, +5, 5.0, 5., 5e3, .5 and 1_000, with
+// spaces around. The package refuses ambiguous texts such as 1,000. The package also computes medians and checks
+// that values are finite.
 package numeral
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What can be wrong with the text of a number; each is a sentence about it.
+// Faults in the text of a number; each text is a sentence about the number.
 var (
 	ErrSyntax = errors.New("it is not a number")
 	ErrComma  = errors.New(
@@ -20,8 +20,7 @@ var (
 	ErrRange    = errors.New("it is too large")
 )
 
-// Int reads a whole number. It is computed without rounding: 3.0 is whole, 3.00000000000000000001
-// is not.
+// Int reads a whole number without rounding: 3.0 is whole, 3.00000000000000000001 is not.
 func Int(text string) (int64, error) {
 	digits, err := Whole(text)
 	if err != nil {
@@ -50,20 +49,20 @@ func Uint(text string) (uint64, error) {
 	return n, nil
 }
 
-// Float reads a number of so many bits, 32 or 64, rounded to the nearest. It is finite.
+// Float reads a finite number and rounds it to the nearest number of 32 or 64 bits.
 func Float(text string, bits int) (float64, error) {
 	if _, err := parse(text); err != nil {
 		return 0, err
 	}
 	v, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(text), "_", ""), bits)
 	if err != nil {
-		return 0, ErrRange // the syntax is right
+		return 0, ErrRange // the syntax is valid
 	}
 	return v, nil
 }
 
-// Whole gives the digits of a whole number, after a minus if it is below 0. One of more than 64
-// bits is ErrRange.
+// Whole returns the digits of a whole number, with a minus sign if it is negative. A number of more than 64 bits is
+// ErrRange.
 func Whole(text string) (string, error) {
 	p, err := parse(text)
 	if err != nil {
@@ -78,7 +77,7 @@ func Whole(text string) (string, error) {
 	if p.exponent != "" {
 		exponent, err = strconv.ParseInt(p.exponent, 10, 64)
 	}
-	if err != nil { // far beyond all digits that there are
+	if err != nil { // the exponent is far larger than any number of digits
 		exponent = math.MaxInt32
 		if p.exponent[0] == '-' {
 			exponent = -exponent
@@ -94,7 +93,7 @@ func Whole(text string) (string, error) {
 	return p.sign + digits + strings.Repeat("0", int(exponent)), nil
 }
 
-// JSON writes a number as JSON has it, with the decimals and the exponent that it has.
+// JSON writes a number in JSON syntax and keeps its decimals and exponent.
 func JSON(text string) (string, error) {
 	p, err := parse(text)
 	if err != nil {
@@ -103,8 +102,8 @@ func JSON(text string) (string, error) {
 	return p.json(), nil
 }
 
-// Like says whether a text is a number, finite or not, or could be meant as one. A word with
-// underscores, as 2020_01, is none: it may be a name.
+// Like reports whether a text is a number, finite or not, or could be meant as a number. A word with underscores,
+// such as 2020_01, does not count: it may be a name.
 func Like(text string) bool {
 	_, err := parse(text)
 	if err == nil || errors.Is(err, ErrComma) {
@@ -114,8 +113,8 @@ func Like(text string) bool {
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// Truth gives 1 for True and 0 for False, as Python, R and spreadsheets write them, and any
-// other text as it is.
+// Truth returns 1 for True and 0 for False in the spellings of Python, R and spreadsheets. Truth returns any other
+// text unchanged.
 func Truth(text string) string {
 	switch strings.TrimSpace(text) {
 	case "True", "true", "TRUE":
@@ -126,8 +125,8 @@ func Truth(text string) string {
 	return text
 }
 
-// Why is the reason of a refusal that its text does not show at once, to follow a message: ""
-// for any other error.
+// Why returns an explanation to append to a message, for errors whose text alone is not clear. For any other error
+// it returns "".
 func Why(err error) string {
 	if errors.Is(err, ErrComma) {
 		return "; " + ErrComma.Error()

@@ -66,7 +66,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Whatever is read agrees with exact arithmetic, and is written so that JSON has the same number.
+// Every number that is read agrees with exact arithmetic, and its JSON form has the same value.
 func FuzzNumeral(f *testing.F) {
 	for _, seed := range []string{"1.0", "+5", ".1", "5.", "1e3", "1_000", "1,000", "-0.0e-0", "12.5e1", "1e99999",
 		"0x1p4", "NaN", " 7 "} {

@@ -2,14 +2,14 @@ package numeral
 
 import "strings"
 
-// parts are what a number is written of. Whole and decimals are digits, one of them at least.
+// parts are the components of a written number. At least one of whole and decimals has digits.
 type parts struct {
 	sign            string // "-" or ""
 	whole, decimals string
-	exponent        string // with its sign; "": none
+	exponent        string // exponent with its sign; "" if there is none
 }
 
-// parse takes a number apart.
+// parse splits a number into its parts.
 func parse(text string) (parts, error) {
 	text = strings.TrimSpace(text)
 	p, rest := parts{}, text
@@ -44,7 +44,7 @@ func cutSign(text string) (sign, rest string) {
 	return "", strings.TrimPrefix(text, "+")
 }
 
-// cutDigits cuts the digits off that a text begins with. Single underscores between them are left out.
+// cutDigits splits off the digits at the start of a text. cutDigits removes single underscores between digits.
 func cutDigits(text string) (digits, rest string) {
 	end, grouped := 0, false
 	for ; end < len(text); end++ {
@@ -64,7 +64,7 @@ func cutDigits(text string) (digits, rest string) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// json writes the number as JSON does.
+// json writes the number in JSON syntax.
 func (p parts) json() string {
 	out := p.sign + strings.TrimLeft(p.whole, "0")
 	if strings.TrimLeft(p.whole, "0") == "" {

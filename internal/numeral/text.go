@@ -5,17 +5,19 @@ import (
 	"strings"
 )
 
-// words are the strings of a text like JSON, which stay as they are, and what may be numbers or constants between them.
+// words matches the words of a text like JSON: strings, which stay unchanged, and possible numbers or constants.
 var words = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[^\s\[\]{}:,"]+`)
 
-// constants are those of Python.
+// constants maps Python's constants to JSON's.
 var constants = map[string]string{"True": "true", "False": "false", "None": "null"}
 
-// thousands is a number whose comma may separate thousands: JSON has no number that begins with 0 and a digit.
+// thousands matches a number whose comma may separate thousands. JSON has no number that begins with 0 and another
+// digit.
 var thousands = regexp.MustCompile(`\d,0\d\d(?:\D|$)`)
 
-// InJSON writes the numbers and constants of a text like JSON as JSON has them, and gives the place in the text of a
-// place in what it returns. With a number as 1,000 the text stays as it is, and no JSON.
+// InJSON rewrites the numbers and constants of a text like JSON in JSON syntax. The function place maps a position
+// in the result to the position in the text. If the text contains a number such as 1,000, InJSON returns it
+// unchanged, so it is not valid JSON.
 func InJSON(text string) (written string, place func(at int) int) {
 	type grown struct{ from, by int }
 	var out strings.Builder
@@ -54,5 +56,5 @@ func inJSON(word string) string {
 	return word
 }
 
-// Grouped says whether a list has a number as 1,000, which could be two.
+// Grouped reports whether a list contains a number such as 1,000, which could also be two numbers.
 func Grouped(list string) bool { return thousands.MatchString(list) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Finite says whether no value is NaN or infinite.
+// Finite reports whether no value is NaN or infinite.
 func Finite(values ...float64) bool {
 	for _, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -15,11 +15,11 @@ func Finite(values ...float64) bool {
 	return true
 }
 
-// Median is the median of values in any order, NaN without values. Of an even count it is the mean of the two in the
-// middle, which is infinite where one of them is.
+// Median returns the median of values in any order, or NaN if there are no values. For an even count, it is the
+// mean of the two middle values, which is infinite if one of them is infinite.
 func Median(values []float64) float64 { return MedianSorted(slices.Sorted(slices.Values(values))) }
 
-// MedianSorted is Median of values in ascending order.
+// MedianSorted does the same as Median for values in ascending order.
 func MedianSorted(sorted []float64) float64 {
 	n := len(sorted)
 	if n == 0 {

@@ -2,18 +2,18 @@ package packed
 
 import "encoding/binary"
 
-// mostBytes bounds what a packed value takes.
+// mostBytes is the maximum size of a packed value.
 const mostBytes = 1 + 7 + 4*binary.MaxVarintLen64
 
-// How a key follows from the one before, in the lowest two bits of what is packed.
+// The lowest two bits of a packed value say how its key differs from the previous key.
 const (
-	nextB  = 0 // of the same A
-	firstB = 1 // 0, of the next A
-	nextA  = 2 // with the same B
-	anyKey = 3 // the differences of both numbers follow, as varints
+	nextB  = 0 // A is the same, B is one more
+	firstB = 1 // A increased by 1, B is 0
+	nextA  = 2 // A increased by 1, same B
+	anyKey = 3 // the differences of both numbers follow as varints
 )
 
-// keyAfter is how the key a, b follows from lastA, lastB.
+// keyAfter returns the relation of the key a, b to the previous key lastA, lastB.
 func keyAfter(lastA, lastB, a, b int64) uint64 {
 	switch a - lastA {
 	case 0:
@@ -31,8 +31,7 @@ func keyAfter(lastA, lastB, a, b int64) uint64 {
 	return anyKey
 }
 
-// takeKey makes the key a, b the one that follows. It gives what stands after it in data, nil
-// if data ends before it does.
+// takeKey advances a and b to the next key. takeKey returns the rest of data, or nil if data ends too early.
 func takeKey(key uint64, a, b *int64, data []byte) []byte {
 	switch key {
 	case nextB:
@@ -47,7 +46,7 @@ func takeKey(key uint64, a, b *int64, data []byte) []byte {
 	return data
 }
 
-// first8 is the first 8 bytes of data; 0 stands for those that there are not.
+// first8 returns the first 8 bytes of data. Missing bytes are 0.
 func first8(data []byte) (word uint64) {
 	if len(data) >= 8 {
 		return binary.LittleEndian.Uint64(data)
@@ -58,8 +57,7 @@ func first8(data []byte) (word uint64) {
 	return word
 }
 
-// add adds the varint that data begins with to x. It gives what follows it, nil if data
-// ends before it does.
+// add adds the varint at the start of data to x. add returns the rest of data, or nil if data ends too early.
 func add(x *int64, data []byte) []byte {
 	difference, n := binary.Varint(data)
 	if n <= 0 {

@@ -1,5 +1,5 @@
-// Package packed keeps what is recorded in few bytes: a measurement in 4 to 8, if the keys of
-// its series count and its starts are less than 268 ms apart; an observation in 2 to 9.
+// Package packed stores recorded values in few bytes. A measurement takes 4 to 8 bytes if the keys of its series
+// are consecutive and its starts are less than 268 ms apart. An observation takes 2 to 9 bytes.
 package packed
 
 import (
@@ -8,37 +8,36 @@ import (
 	"slices"
 )
 
-// chunkBytes are allocated at a time.
+// chunkBytes is the size of one allocation.
 const chunkBytes = 16 << 10
 
-// most bounds keys and stamps that come from elsewhere, so that no difference or sum of
-// two of them overflows.
+// most limits keys and timestamps from other processes, so that no difference or sum of two of them overflows.
 const most = 1 << 61
 
 func small(x int64) bool { return -most <= x && x <= most }
 
-// packable is what a list holds: a Measurement or an Observation. Each is packed as it differs
-// from the one before it.
+// packable is the element type of a list: a Measurement or an Observation. Each element is packed as its difference
+// from the previous one.
 type packable[T any] interface {
-	// put writes the value, which follows last, to data, which has room for mostBytes. It gives
-	// the number of bytes.
+	// put writes the value to data as its difference from last, the previous value. data has at least mostBytes. put
+	// returns the number of bytes.
 	put(data []byte, last *T) int
-	// takeNext is what data begins with, which follows the value, and how many bytes it has.
-	// These are 0 if data ends before it does.
+	// takeNext decodes the value at the start of data, which follows the receiver. takeNext returns the value and its
+	// number of bytes, which is 0 if data ends too early.
 	takeNext(data []byte) (T, int)
-	// Plausible says whether the value's numbers are small enough to be reckoned with.
+	// Plausible reports whether the value's numbers are small enough for arithmetic without overflow.
 	Plausible() bool
 }
 
-// Chunk is some values that follow each other.
+// Chunk is a sequence of values.
 type Chunk[T packable[T]] struct {
 	data  []byte
 	count int
-	from  T // what the first one differs from
+	from  T // base of the first value's difference
 }
 
-// ChunkOf is the chunk whose Bytes these are; it keeps them. Bytes that no chunk has are an
-// error that says what is wrong with which value.
+// ChunkOf returns the chunk that was packed as these Bytes. The chunk keeps the slice. For invalid bytes, the error
+// describes the first wrong value.
 func ChunkOf[T packable[T]](data []byte) (Chunk[T], error) {
 	c := Chunk[T]{data: data}
 	var v T
@@ -55,19 +54,19 @@ func ChunkOf[T packable[T]](data []byte) (Chunk[T], error) {
 	return c, nil
 }
 
-// Bytes are the values packed, as they were before a shift. They must not be written.
+// Bytes returns the packed values, without the effect of a shift. The caller must not modify them.
 func (c Chunk[T]) Bytes() []byte { return c.data }
 
-// Len is how many values there are.
+// Len returns the number of values.
 func (c Chunk[T]) Len() int { return c.count }
 
-// Shifted is the chunk with ns added to all starts; it shares the bytes.
+// Shifted returns the chunk with ns added to all starts. The result shares the bytes.
 func Shifted(c Chunk[Measurement], ns int64) Chunk[Measurement] {
 	c.from.StartNS += ns
 	return c
 }
 
-// All goes through the values.
+// All iterates over the values.
 func (c Chunk[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		v := c.from
@@ -83,12 +82,12 @@ func (c Chunk[T]) All() iter.Seq[T] {
 
 // List is a list of values. The zero List is empty.
 type List[T packable[T]] struct {
-	chunks []Chunk[T] // those before the last one are full
-	last   T          // of the last chunk
-	spare  [][]byte   // storage of chunks to come
+	chunks []Chunk[T] // all but the last are full
+	last   T          // last value of the last chunk
+	spare  [][]byte   // memory for future chunks
 }
 
-// Add appends a value. It allocates nothing while there is storage.
+// Add appends a value. Add allocates only if no memory is left.
 func (l *List[T]) Add(v T) {
 	if n := len(l.chunks); n == 0 || cap(l.chunks[n-1].data)-len(l.chunks[n-1].data) < mostBytes {
 		l.begin()
@@ -100,7 +99,7 @@ func (l *List[T]) Add(v T) {
 	l.last = v
 }
 
-// begin begins a chunk.
+// begin starts a new chunk.
 func (l *List[T]) begin() {
 	var storage []byte
 	if n := len(l.spare); n > 0 {
@@ -112,14 +111,14 @@ func (l *List[T]) begin() {
 	l.chunks, l.last = append(l.chunks, Chunk[T]{data: storage}), none
 }
 
-// Append appends the values of a chunk, whose bytes it shares.
+// Append appends the values of a chunk and shares its bytes.
 func (l *List[T]) Append(c Chunk[T]) {
-	c.data = slices.Clip(c.data) // what is added goes elsewhere
+	c.data = slices.Clip(c.data) // later values must not overwrite the shared bytes
 	l.chunks = append(l.chunks, c)
 }
 
-// Reset forgets all values and keeps their storage, and a little more, since as many
-// others may take more bytes. The list must have no chunk that was appended.
+// Reset removes all values but keeps their memory. Reset adds a little memory, because the same number of other
+// values may need more bytes. The list must not contain an appended chunk.
 func (l *List[T]) Reset() {
 	chunks := 1 + len(l.chunks) + len(l.chunks)/16
 	for _, c := range l.chunks {
@@ -131,8 +130,8 @@ func (l *List[T]) Reset() {
 	l.chunks = slices.Grow(l.chunks[:0], len(l.spare))
 }
 
-// Snapshot is what the list holds now, whatever is added to it. It shares the storage, so
-// it is good until the Reset.
+// Snapshot returns the current content of the list; later Adds do not change the snapshot. The snapshot shares the
+// memory, so it is valid until Reset.
 func (l *List[T]) Snapshot() List[T] {
 	s := List[T]{chunks: slices.Clone(l.chunks)}
 	if n := len(s.chunks); n > 0 {
@@ -141,10 +140,10 @@ func (l *List[T]) Snapshot() List[T] {
 	return s
 }
 
-// Chunks are the values in pieces of some ten kilobytes.
+// Chunks returns the values in pieces of some ten kilobytes.
 func (l *List[T]) Chunks() []Chunk[T] { return l.chunks }
 
-// Len is how many values there are.
+// Len returns the number of values.
 func (l *List[T]) Len() (n int) {
 	for _, c := range l.chunks {
 		n += c.count
@@ -152,7 +151,7 @@ func (l *List[T]) Len() (n int) {
 	return n
 }
 
-// All goes through the values.
+// All iterates over the values.
 func (l *List[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, c := range l.chunks {

@@ -5,27 +5,27 @@ import (
 	"math/bits"
 )
 
-// Measurement is a start and a duration, with the key that places it in its series.
+// Measurement is a start and a duration, with a key that gives its position in a series.
 type Measurement struct {
 	A, B                int64 // the key
 	StartNS, DurationNS int64
 }
 
-// Plausible says whether m is small enough to be reckoned with.
+// Plausible reports whether m is small enough for arithmetic without overflow.
 func (m Measurement) Plausible() bool {
 	return small(m.A) && small(m.B) && small(m.StartNS) && small(m.DurationNS)
 }
 
-// A packed measurement says what differs from the one before it. It is a header,
+// A packed measurement holds the differences from the previous measurement. The encoding starts with a header:
 //
-//	bits 0-1  how the key follows from the one before
+//	bits 0-1  relation of the key to the previous key
 //	bits 2-4  half bytes of the difference of the starts, less 1, or escaped
 //	bits 5-7  half bytes of the duration, less 1, or escaped
 //
-// then the difference and the duration in so many half bytes, the lowest first, up to a
-// whole byte, and then as varints what is not said so: the differences of both numbers of
-// the key if it is anyKey, that of the starts and the duration if they are escaped. So any
-// values can be packed, and the usual ones with one store of 8 bytes.
+// Next come the difference and the duration in so many half bytes, lowest first, padded to a whole byte. Values
+// that do not fit follow as varints: the differences of both numbers of the key if it is anyKey, and the difference
+// of the starts and the duration if they are escaped. So any values can be packed. Usual values need only one store
+// of 8 bytes.
 const escaped = 7 // negative, or more than 28 bits, 268 ms
 
 // put implements packable.
@@ -57,7 +57,7 @@ func (m Measurement) put(data []byte, last *Measurement) int {
 	return n
 }
 
-// halves is how many half bytes x takes, less 1, or escaped.
+// halves returns the number of half bytes of x, less 1, or escaped.
 func halves(x uint64) uint64 {
 	return min(uint64(bits.Len64(x|1)-1)/4, escaped) // #nosec G115 -- x|1 has a bit at least
 }
@@ -93,7 +93,7 @@ func (m Measurement) takeNext(data []byte) (Measurement, int) {
 	return m, len(data) - len(rest)
 }
 
-// field is what a number's half bytes, at the low end of word, are.
+// field returns the number in the half bytes at the low end of word.
 func field(word, halves uint64) int64 {
 	return int64(word & (1<<(4*(halves+1)) - 1)) // #nosec G115 -- at most 28 bits
 }

@@ -6,22 +6,22 @@ import (
 	"math/bits"
 )
 
-// Observation is a number, finite or not, with the key that places it.
+// Observation is a number, finite or not, with a key that gives its position.
 type Observation struct {
 	A, B  int64 // the key
 	Value float64
 }
 
-// Plausible says whether the key of o is small enough to be reckoned with.
+// Plausible reports whether the key of o is small enough for arithmetic without overflow.
 func (o Observation) Plausible() bool { return small(o.A) && small(o.B) }
 
-// A packed observation is a header,
+// A packed observation starts with a header:
 //
-//	bits 0-1  how the key follows from the one before
-//	bits 2-5  how many bytes of the value's follow: 0 to 8
+//	bits 0-1  relation of the key to the previous key
+//	bits 2-5  number of the value's bytes that follow: 0 to 8
 //
-// then the differences of the key if it is anyKey, and those bytes: the highest ones of the
-// float64, up to the last one that is not 0. Small whole numbers have one to three.
+// Next come the differences of the key if it is anyKey, and then the value's bytes: the highest bytes of the
+// float64, up to the last byte that is not 0. Small whole numbers have one to three.
 
 // put implements packable.
 func (o Observation) put(data []byte, last *Observation) int {

@@ -11,17 +11,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// sameBits says whether two observations are the same to the last bit, NaN included.
+// sameBits reports whether two observations are equal to the last bit, NaN included.
 func sameBits(a, b Observation) bool {
 	return a.A == b.A && a.B == b.B && math.Float64bits(a.Value) == math.Float64bits(b.Value)
 }
 
-// anyObservations draws what keys and numbers there may be.
+// anyObservations draws arbitrary keys and numbers.
 func anyObservations(t *rapid.T) []Observation {
 	var out []Observation
 	last := Measurement{}
 	for range rapid.IntRange(0, 50).Draw(t, "observations") {
-		last = anyMeasurement(t, last) // for its key
+		last = anyMeasurement(t, last) // only its key is used
 		value := rapid.OneOf(
 			rapid.Float64(), rapid.Map(rapid.Uint64(), math.Float64frombits),
 			rapid.Map(rapid.IntRange(-1000, 1000), func(n int) float64 { return float64(n) }),
@@ -32,7 +32,7 @@ func anyObservations(t *rapid.T) []Observation {
 	return out
 }
 
-// Whatever numbers are observed, they come out as they went in, also from their bytes.
+// All observed numbers survive packing, also by way of their bytes.
 func TestObservationsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyObservations(t)
@@ -68,7 +68,7 @@ func TestBytesOfAnObservation(t *testing.T) {
 	}
 }
 
-// What is no chunk is refused, and what is one can be packed again.
+// Invalid chunks are refused, and valid ones can be packed again.
 func FuzzObservationsOf(f *testing.F) {
 	var l List[Observation]
 	for i := range int64(3) {

@@ -11,8 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyMeasurement draws what follows last in one of the ways that are packed well, or
-// anything.
+// anyMeasurement draws either a successor of last that packs well, or an arbitrary measurement.
 func anyMeasurement(t *rapid.T, last Measurement) Measurement {
 	n := rapid.Int64()
 	m := Measurement{n.Draw(t, "a"), n.Draw(t, "b"), n.Draw(t, "start"), n.Draw(t, "duration")}
@@ -35,7 +34,7 @@ func anyMeasurement(t *rapid.T, last Measurement) Measurement {
 	return m
 }
 
-// Whatever numbers they have, measurements come out as they went in, also from their bytes.
+// All measurements survive packing, also by way of their bytes.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []Measurement
@@ -76,7 +75,7 @@ func TestPlausible(t *testing.T) {
 	}
 }
 
-// What is no chunk is refused, and what is one can be packed again.
+// Invalid chunks are refused, and valid ones can be packed again.
 func FuzzChunkOf(f *testing.F) {
 	var l List[Measurement]
 	for i := range int64(3) {
@@ -119,8 +118,8 @@ func TestShifted(t *testing.T) {
 	}
 }
 
-// trained are the measurements of a series of n iterations, of which each has so many
-// parts: their times vary as those of a run do.
+// trained returns the measurements of a series with n iterations, each of the given number of parts. The times vary
+// as in a run.
 func trained(n, parts int, iterationNS float64) []Measurement {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	at, out := 1e15, []Measurement(nil)
@@ -164,8 +163,8 @@ func TestBytesOfAMeasurement(t *testing.T) {
 	}
 }
 
-// A second pass that is a little different needs no more storage, and what was recorded
-// before a snapshot stays as it was.
+// A second pass with slightly different values needs no more memory. A snapshot keeps the values recorded before
+// it.
 func TestStorageIsKept(t *testing.T) {
 	var l List[Measurement]
 	measurements := trained(50_000, 1, 1e6)
@@ -201,7 +200,7 @@ func TestStorageIsKept(t *testing.T) {
 	for _, m := range measurements {
 		l.Add(m)
 	}
-	before.Add(Measurement{A: 7}) // goes elsewhere
+	before.Add(Measurement{A: 7}) // must not overwrite the snapshot's bytes
 	if got := slices.Collect(before.All()); !slices.Equal(got[:100], measurements[:100]) || got[100].A != 7 ||
 		len(got) != 101 {
 		t.Errorf("the snapshot has %d measurements", len(got))

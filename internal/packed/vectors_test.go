@@ -10,11 +10,10 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// vectors are measurements and observations with their bytes, for those who pack them in other
-// languages.
+// vectors are measurements and observations with their bytes, for implementations in other languages.
 type vectors struct {
 	Measurements []vector[[4]int64] `json:"measurements"` // key, start and duration in ns
-	Observations []vector[[3]any]   `json:"observations"` // key and value, a text
+	Observations []vector[[3]any]   `json:"observations"` // key, and value as text
 }
 
 type vector[T any] struct {
@@ -40,7 +39,7 @@ var observationVectors = map[string][][3]any{
 	"not finite":          {{0, 1, "+Inf"}, {0, 2, "-Inf"}, {0, 3, "-0"}},
 }
 
-// The committed vectors are what is packed here.
+// The committed vectors match the output of this package.
 func TestVectors(t *testing.T) {
 	var v vectors
 	for _, name := range sorted(measurementVectors) {

@@ -12,23 +12,23 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// declared is the part, declared to answer what it is expected to.
+// declared returns the part. If the test expects an answer, that replaces the declared one.
 func declared(s *harness.Subject) sdk.Part {
 	part := s.Part
 	part.Answers = cmp.Or(s.Expect, part.Answers)
 	return part
 }
 
-// answererOf returns the source of expected results: the declaration, the tested hook itself, or a
-// second server of the tested kind, which end closes. It returns nil if the result is unknown. A run
-// has the part in another process, where the rank cannot ask it.
+// answererOf returns the source of expected results: the declaration, the tested hook itself, or a second server of
+// the tested kind, which end closes. answererOf returns nil if the result is unknown. A run has the part in another
+// process, where the rank cannot ask it.
 func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	part, end := declared(r.Subject), func() {}
 	if declared := part.Answerer(); declared != nil {
 		return declared, end, nil
 	}
 	switch {
-	case part.InTrainer(): // it is declared by a run, which cannot build it
+	case part.InTrainer(): // a run declares the part but cannot build it
 		return nil, end, nil
 	case part.Kind == sdk.KindHook:
 		asked = hosted.AnswererOf(r.Hook)
@@ -46,7 +46,7 @@ func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	return asked, end, nil
 }
 
-// twin makes a second server of the tested kind, if it is an Answerer.
+// twin creates a second server of the tested kind, if that kind is an Answerer.
 func twin(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	s := r.Subject
 	var buckets []tensor.BucketSpec
@@ -64,7 +64,7 @@ func twin(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	return asked, func() { closePart(made) }, nil
 }
 
-// compareAnswers compares the reduced buckets with the expected results for the inputs of fill. It
+// compareAnswers compares the reduced buckets with the expected results for the inputs of fill. compareAnswers
 // compares nothing if answerer is nil.
 func compareAnswers(r *harness.Rank, answerer sdk.Answerer, batch int64, fill filling) error {
 	if answerer == nil {
@@ -106,7 +106,7 @@ func compareAnswer(r *harness.Rank, answerer sdk.Answerer, batch int64, b *tenso
 	if where, _ := bench.Difference(&b.Gradient, &answer); where == "" {
 		return nil
 	}
-	// The answerer may have overwritten those that it was asked about.
+	// The answerer may have overwritten its input gradients.
 	if gradients, err = filledBy(r, fill, batch, b.BucketSpec); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func compareAnswer(r *harness.Rank, answerer sdk.Answerer, batch int64, b *tenso
 	return nil
 }
 
-// by says who says what must come out.
+// by names the source of the expected result.
 func by(answers sdk.Answers) string {
 	switch answers {
 	case "", sdk.AnswersOwn:
@@ -128,7 +128,7 @@ func by(answers sdk.Answers) string {
 	return "the answer, " + string(answers) + ","
 }
 
-// filledBy are the gradients that all ranks have before a batch is reduced.
+// filledBy returns the gradients of all ranks before a batch is reduced.
 func filledBy(
 	r *harness.Rank, fill filling, batch int64, spec tensor.BucketSpec,
 ) (gradients []*tensor.Gradient, err error) {

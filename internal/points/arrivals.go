@@ -9,14 +9,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// arrivals is of servers that combine gradients as they arrive.
+// arrivals is for servers that combine gradients on arrival.
 var arrivals = harness.Point{
 	Name: "arrivals",
 	Promise: "the answer depends neither on the order in which gradients arrive nor on how many are combined at " +
 		"once; a server whose answer does, such as a median, must combine on the last arrival",
 	Ranks: 3,
 	OnRank: func(r *harness.Rank) error {
-		noted := map[int][]float32{} // by bucket, of the first order
+		noted := map[int][]float32{} // results of the first order, by bucket
 		for round := range r.Size {
 			time.Sleep(time.Duration((r.Position+round)%r.Size) * harness.Moment)
 			if err := reduceAgain(r, round, noted); err != nil {
@@ -51,8 +51,8 @@ func reduceAgain(r *harness.Rank, round int, noted map[int][]float32) error {
 	return nil
 }
 
-// combinedInAnyOrder combines the gradients of three trainers in several orders, one after the other
-// and at once.
+// combinedInAnyOrder combines the gradients of three trainers in several orders, one after the other and all at
+// once.
 func combinedInAnyOrder(s *harness.Subject) error {
 	server, err := buildElementwise(s)
 	if err != nil {
@@ -71,7 +71,7 @@ func combinedInAnyOrder(s *harness.Subject) error {
 	return nil
 }
 
-// combined is the answer to the gradients of three trainers in the order of their arrival.
+// combined returns the answer to the gradients of three trainers that arrive in the given order.
 func combined(server sdk.ElementwiseServer, order [3]int, atOnce bool) []float32 {
 	sum := elements(order[0], several)
 	others := [][]float32{elements(order[1], several), elements(order[2], several)}

@@ -9,10 +9,10 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// What holds of the bags of a table, on the server itself and over links.
+// Checks of a table's bags, used on the server directly and over links.
 
-// sums looks up bags of one row, of several, of the same row twice and of none: each is the sum of
-// its rows.
+// sums looks up bags of one row, of several rows, of the same row twice, and empty bags. Each result must be the
+// sum of its rows.
 func sums(rows int, look func(bags [][]int64) ([][]float32, error)) error {
 	last := int64(rows - 1)
 	alone, err := look([][]int64{{0}, {last}})
@@ -43,9 +43,9 @@ func sums(rows int, look func(bags [][]int64) ([][]float32, error)) error {
 	return nil
 }
 
-// everyRow teaches bags of several rows, which must change each of these and no other one.
+// everyRow applies gradients to bags of several rows. This must change each of these rows and no other.
 func everyRow(rows int, look func(bags [][]int64) ([][]float32, error), teach func(bags [][]int64) error) error {
-	last := int64(rows - 1) // which is not taught, if there is another one
+	last := int64(rows - 1) // not trained, if the table has other rows
 	taught := []int64{0}
 	for row := int64(1); row < min(3, last); row++ {
 		taught = append(taught, row)
@@ -76,12 +76,12 @@ func everyRow(rows int, look func(bags [][]int64) ([][]float32, error), teach fu
 	if i := len(taught); last > 0 && !slices.Equal(before[i], after[i]) {
 		return fmt.Errorf("row %d, which no bag held, was %v and is %v", last, before[i][:1], after[i][:1])
 	}
-	return sums(rows, look) // of rows that differ from those that were there first
+	return sums(rows, look) // now for rows with changed values
 }
 
-// everyTime checks that a row's gradient is applied as often as its bags hold it. It chooses gradients
-// so that one more of them reverses the sign of their sum. So the check works with any optimizer,
-// even if all its steps have the same length.
+// everyTime checks that a row's gradient is applied as often as its bags hold it. One gradient more or less
+// reverses the sign of their sum. So the check works with any optimizer, even if all its steps have the same
+// length.
 func everyTime(server sdk.TableServer, spec comm.TableSpec) error {
 	row := func(bags [][]int64, gradients ...float32) ([]float32, error) {
 		server.Reset()

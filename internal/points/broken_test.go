@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// of is the part of a kind that has a fault. Some faults are races, so the race detector has none
-// of these tests.
+// of returns the part of a kind with the given fault. Some faults are data races, so these tests do not run under
+// the race detector.
 func of(kind, fault string) sdk.Part {
 	s := sound{fault}
 	type settings struct {
@@ -81,7 +81,7 @@ func of(kind, fault string) sdk.Part {
 	})
 }
 
-// Each fault is caught by the point that is meant to catch it, and parts without one keep all.
+// The intended point detects each fault. Parts without a fault pass all points.
 func TestBrokenParts(t *testing.T) {
 	for _, c := range []struct{ kind, fault, point string }{
 		{"criterion", "", ""},
@@ -179,7 +179,7 @@ func TestBrokenParts(t *testing.T) {
 		t.Run(c.kind+" with "+c.fault, func(t *testing.T) {
 			s := &harness.Subject{Part: of(c.kind, c.fault), Timeout: 3 * time.Second}
 			switch c.fault {
-			// which would be waited for
+			// these cases wait for a timeout
 			case "Receive waits for the last trainer", "no answer", "a future that never is done":
 				s.Timeout = time.Second
 			}

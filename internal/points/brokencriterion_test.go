@@ -9,17 +9,18 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// sound are parts that keep their contracts; fault says in what way one does not.
+// sound is embedded in parts that keep their contracts. The field fault names the single violation of a broken
+// part.
 type sound struct{ fault string }
 
 func (s sound) has(fault string) bool { return s.fault == fault }
 
-// behind writes to what lies behind values.
+// behind writes beyond the end of values.
 func behind(values []float32) {
 	*(*float32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(values)), 4*len(values))) = 1
 }
 
-// brokenSquares is half of the mean squared distance to the target.
+// brokenSquares returns half of the mean squared distance to the target.
 type brokenSquares struct {
 	sound
 	output  tensor.Tensor
@@ -67,7 +68,7 @@ func (c *brokenSquares) Backward(g tensor.Tensor) error {
 	return nil
 }
 
-// floatSquares also takes numbers, if a row has as many as the output.
+// floatSquares also accepts numbers as targets, if a row has as many as the output.
 type floatSquares struct {
 	brokenSquares
 	numbers []float32

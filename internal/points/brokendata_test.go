@@ -11,7 +11,7 @@ import (
 // pair is data of two samples.
 type pair struct{ sound }
 
-var loads int64 // of all data in this test
+var loads int64 // counted over all data in this test
 
 func (d *pair) Load() (*sdk.Samples, error) {
 	var b sdk.Batch
@@ -28,7 +28,7 @@ func (d *pair) Load() (*sdk.Samples, error) {
 	return &sdk.Samples{Batch: b}, nil
 }
 
-// tape is pair, streamed.
+// tape is a streamed pair.
 type tape struct{ pair }
 
 func (d *tape) Open() (sdk.SampleReader, error) { return &tapeReader{tape: d}, nil }

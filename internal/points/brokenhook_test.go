@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// around is a hook that pushes to the server, or leaves a gradient as it is.
+// around is a hook that pushes to the server or leaves the gradient unchanged.
 type around struct {
 	sound
 	to       comm.Group
@@ -69,12 +69,12 @@ func (h *around) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 		return x.Sum(answer)
 	}
 	if h.fault != "" {
-		return sdk.ErrNoAnswer // another point catches it
+		return sdk.ErrNoAnswer // another point detects this fault
 	}
 	return x.Average(answer)
 }
 
-// tardy writes to a bucket once it is reduced.
+// tardy writes to a bucket after its reduction.
 type tardy struct{ b *tensor.Bucket }
 
 func (l tardy) Observe(int64, int64, int64, int64) {

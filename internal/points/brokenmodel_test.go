@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// brokenMatrix is a row of three numbers times a matrix.
+// brokenMatrix multiplies a row of three numbers by a matrix.
 type brokenMatrix struct {
 	sound
 	weight tensor.Tensor

@@ -13,11 +13,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// adding adds gradients.
+// adding returns the sum of gradients.
 type adding struct{ sound }
 
 func (a *adding) Combine(sum []float32, others [][]float32) {
-	if a.has("a panic") && len(others) == 1 && len(sum) == 7 { // as a host calls it, and not the kit
+	if a.has("a panic") && len(others) == 1 && len(sum) == 7 { // occurs in a host, but not in the kit
 		panic("of one other")
 	}
 	if a.has("a median of what is there") {
@@ -49,14 +49,14 @@ func (a *adding) Combine(sum []float32, others [][]float32) {
 
 func (a *adding) Finish([]float32) {}
 
-// collecting answers all trainers with the sum at the last arrival.
+// collecting answers all trainers with the sum when the last gradient arrives.
 type collecting struct {
 	sound
 	mu       sync.Mutex
 	trainers int
 	pending  map[[2]int64][]sdk.Push
 	before   float32
-	last     sdk.Push // that was answered
+	last     sdk.Push // the last answered push
 	arrived  chan struct{}
 }
 
@@ -76,7 +76,7 @@ func (c *collecting) Receive(p sdk.Push) error {
 	}
 	pushes := c.pending[key]
 	delete(c.pending, key)
-	// Of sparse gradients each trainer has its own back.
+	// For sparse gradients, each trainer gets its own gradient back.
 	for i, v := range pushes[0].Gradient.Values {
 		for _, other := range pushes[1:] {
 			if !p.Gradient.Sparse() {
@@ -124,11 +124,11 @@ func (c *collecting) Reset() {
 	}
 }
 
-// rows is a table that keeps what it is taught.
+// rows is a table that stores the values of its updates.
 type rows struct {
 	sound
 	values []float32
-	asked  *comm.TableCall // last
+	asked  *comm.TableCall // the last call
 }
 
 func (*rows) Table() comm.TableSpec { return comm.TableSpec{Rows: 5, Width: 2} }

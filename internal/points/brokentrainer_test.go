@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// stepping trains with a step against the gradient. It uses the servers of the service needs.
+// stepping trains by a step against the gradient. stepping uses the servers that its field needs names.
 type stepping struct {
 	sound
 	needs sdk.Service
@@ -21,14 +21,14 @@ type stepping struct {
 }
 
 func (t *stepping) Plan(p []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
-	plan := dataparallel.BucketSettings{BucketBytes: 4}.PlanBuckets(p) // a bucket for each
+	plan := dataparallel.BucketSettings{BucketBytes: 4}.PlanBuckets(p) // one bucket for each parameter
 	if t.has("a plan of each rank's own") && t.env.Rank > 0 {
 		plan[0].Parameters[0].Elements--
 	}
 	return plan, nil
 }
 
-// lookingUp is stepping with tables.
+// lookingUp is a stepping trainer with tables.
 type lookingUp struct{ stepping }
 
 func (t *lookingUp) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
@@ -125,7 +125,7 @@ func (t *stepping) step(batch int64, b *sdk.Batch) (float64, error) {
 	return loss, nil
 }
 
-// backward computes gradients, while buckets of others may fly.
+// backward computes gradients while other buckets may be in flight.
 func (t *stepping) backward(batch int64, up tensor.Tensor) error {
 	if t.has("gradients that are overwritten while they are reduced") {
 		if err := t.parts.Model.Backward(up, func(int) {}); err != nil {
@@ -149,7 +149,7 @@ func (t *stepping) backward(batch int64, up tensor.Tensor) error {
 	return t.parts.Model.Backward(up, reduce)
 }
 
-// reduce has all buckets reduced.
+// reduce reduces all buckets.
 func (t *stepping) reduce(batch int64) error {
 	for _, b := range t.parts.Buckets {
 		if err := t.parts.Hook.Reduce(batchState(batch), b).Wait(); err != nil {
@@ -159,7 +159,7 @@ func (t *stepping) reduce(batch int64) error {
 	return nil
 }
 
-// take takes what a server of parameters has answered.
+// take copies the answer of a server of parameters.
 func (t *stepping) take() {
 	for k, v := range t.parts.Values {
 		copy(v.Data, t.parts.Gradients[k].Values)

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// spoilings are what parts that should answer with the mean make of it.
+// spoilings are wrong results of parts that should answer with the mean.
 var spoilings = map[string]func(g *tensor.Gradient, trainers int){
 	"nothing": func(*tensor.Gradient, int) {},
 	"another last element": func(g *tensor.Gradient, _ int) {
@@ -69,7 +69,7 @@ func replace(g *tensor.Gradient, which func(magnitude float64) bool, by float32)
 	}
 }
 
-// spoilingHook averages over the group and spoils what comes.
+// spoilingHook averages over the group and spoils the result.
 type spoilingHook struct {
 	of     comm.Group
 	spoils func(*tensor.Gradient, int)
@@ -85,7 +85,7 @@ func (h *spoilingHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Futur
 
 func (h *spoilingHook) Reset() {}
 
-// spoilingServer answers all trainers with a spoilt mean of the pushed rows.
+// spoilingServer answers all trainers with a spoiled mean of the pushed rows.
 type spoilingServer struct {
 	collecting
 	env    sdk.ServerEnv
@@ -119,7 +119,7 @@ func (s *spoilingServer) Receive(p sdk.Push) error {
 	return nil
 }
 
-// spoilingBlocks averages elementwise.
+// spoilingBlocks averages element by element and spoils the result.
 type spoilingBlocks struct {
 	trainers int
 	spoils   func(*tensor.Gradient, int)
@@ -132,9 +132,9 @@ func (s *spoilingBlocks) Finish(sum []float32) {
 	s.spoils(&tensor.Gradient{Values: sum}, s.trainers)
 }
 
-// What a part declares to answer, or is expected to, every element is compared with.
+// The check compares every element with the declared or expected answer.
 func TestPartsThatSpoilTheMean(t *testing.T) {
-	elementwise := []string{ // what an elementwise server can do to what it is given
+	elementwise := []string{ // faults that an elementwise server can cause
 		"nothing", "another last element", "another first element", "a mean over one trainer more",
 		"a mean over two trainers", "no denormals but NaN", "NaN for zeros",
 		"large numbers that are cut",
@@ -158,7 +158,7 @@ func TestPartsThatSpoilTheMean(t *testing.T) {
 			t.Run(name+" with "+fault, func(t *testing.T) {
 				declared := sdk.Answering(sdk.AnswersMean, part)
 				caught(t, &harness.Subject{Part: declared}, fault != "nothing")
-				if name == "server" { // for all alike
+				if name == "server" { // all trainers get the same wrong result
 					caught(t, &harness.Subject{Part: part, Expect: sdk.AnswersMean}, fault != "nothing")
 				}
 			})
@@ -166,7 +166,7 @@ func TestPartsThatSpoilTheMean(t *testing.T) {
 	}
 }
 
-// caught carries out all points that are about values, and wants one to be broken, or none.
+// caught carries out all points about values. caught requires a violation, or none.
 func caught(t *testing.T, s *harness.Subject, want bool) {
 	t.Helper()
 	for _, p := range Of(s) {
@@ -191,7 +191,7 @@ func caught(t *testing.T, s *harness.Subject, want bool) {
 	}
 }
 
-// The check reports a part that declares no answer, and fails a part whose declaration is wrong.
+// The check reports a part that declares no answer, and fails a part with a wrong declaration.
 func TestPartsThatDeclareNothing(t *testing.T) {
 	part := sdk.NewHook("tested", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return &spoilingHook{env.Group, spoilings["nothing"]}, nil
@@ -215,7 +215,7 @@ func TestPartsThatDeclareNothing(t *testing.T) {
 	}
 }
 
-// forgettingHook starts an operation and never waits for it.
+// forgettingHook starts an operation and never waits for the result.
 type forgettingHook struct{ of comm.Group }
 
 func (h *forgettingHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {

@@ -113,14 +113,14 @@ var criterionPoints = []harness.Point{
 	},
 }
 
-// outputs are those of n samples that a criterion may be given, each so many times.
+// outputs returns valid outputs of n samples with their targets. Each sample occurs so many times.
 func outputs(n, times, columns int) (tensor.Tensor, []int64) {
 	out, targets := tensor.New(n*times, columns), make([]int64, n*times)
 	for i := range n {
 		for k := range times {
 			for j := range columns {
 				x := toys.Number(i*columns + j)
-				off := float32(math.Copysign(0.13, float64(x))) // at 0 and 1 there may be a kink
+				off := float32(math.Copysign(0.13, float64(x))) // a criterion may have a kink at 0 and 1
 				out.Data[(k*n+i)*columns+j] = x + off
 			}
 			targets[k*n+i] = int64(i % max(2, columns))
@@ -129,15 +129,15 @@ func outputs(n, times, columns int) (tensor.Tensor, []int64) {
 	return out, targets
 }
 
-// computed is a loss and its gradient, and what it was computed of.
+// computed holds a loss, its gradient and their inputs.
 type computed struct {
 	output, gradient tensor.Tensor
 	targets          []int64
 	loss             float64
 }
 
-// compute has the criterion compute the loss of a batch of n samples, each so many times, and its
-// gradient. There are two classes, or one column where the criterion takes logits.
+// compute lets the criterion compute the loss and the gradient of a batch with n samples, each repeated so many
+// times. There are two classes, or one column if the criterion takes logits.
 func compute(r *harness.Rank, n, times int) (*computed, error) {
 	var errs []error
 	for _, columns := range []int{2, 1} {
@@ -152,11 +152,11 @@ func compute(r *harness.Rank, n, times int) (*computed, error) {
 	return nil, errors.Join(errs...)
 }
 
-// backward has the gradient computed.
+// backward lets the criterion compute the gradient.
 func (c *computed) backward(r *harness.Rank) error {
 	c.gradient = tensor.New(c.output.Shape...)
 	for i := range c.gradient.Data {
-		c.gradient.Data[i] = float32(math.NaN()) // which it must overwrite
+		c.gradient.Data[i] = float32(math.NaN()) // Backward must overwrite it
 	}
 	if err := r.Criterion.Backward(c.gradient); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (c *computed) backward(r *harness.Rank) error {
 	return harness.Finite("the output's gradient", c.gradient.Data)
 }
 
-// criterionGradient compares a gradient with differences of the loss.
+// criterionGradient compares a gradient with finite differences of the loss.
 func criterionGradient(r *harness.Rank) error {
 	c, err := compute(r, 3, 1)
 	if err != nil {
@@ -193,7 +193,7 @@ func criterionGradient(r *harness.Rank) error {
 	return nil
 }
 
-// criterionMemory computes losses of outputs that may not be written.
+// criterionMemory computes losses of outputs in read-only memory.
 func criterionMemory(r *harness.Rank) error {
 	for _, columns := range []int{2, 1} {
 		for _, n := range []int{1, 7} {
@@ -213,7 +213,7 @@ func criterionMemory(r *harness.Rank) error {
 			}
 			defer freeGradient()
 			if _, err := r.Criterion.Forward(tensor.Tensor{Shape: out.Shape, Data: output}, targets); err != nil {
-				break // it takes outputs of another width
+				break // the criterion needs outputs of another width
 			}
 			if err := r.Criterion.Backward(tensor.Tensor{Shape: out.Shape, Data: gradient}); err != nil {
 				return err

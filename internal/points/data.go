@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// dataPoints are those of data.
+// dataPoints are the points of data.
 var dataPoints = []harness.Point{
 	{
 		Name: "samples",
@@ -63,7 +63,7 @@ var dataPoints = []harness.Point{
 	},
 }
 
-// Inputs are what data may have to be made for.
+// Inputs are model inputs that a data part may have to support.
 var Inputs = []sdk.InputSpec{
 	{Rows: 11, Classes: 3, Targets: 1},
 	{Features: 5, Classes: 3, Targets: 1},
@@ -71,7 +71,7 @@ var Inputs = []sdk.InputSpec{
 	{Rows: 1 << 20, Classes: 1 << 20, Targets: 1},
 }
 
-// makeData makes the part, for the first of inputs that it takes.
+// makeData creates the part for the first of the inputs that it accepts.
 func makeData(s *harness.Subject) (sdk.Data, *sdk.Samples, error) {
 	var errs []error
 	list := Inputs
@@ -99,7 +99,7 @@ func makeData(s *harness.Subject) (sdk.Data, *sdk.Samples, error) {
 	return nil, nil, errs[0]
 }
 
-// loadSamples returns the samples; a reader of streamed data reads them.
+// loadSamples returns all samples. For streamed data, a reader reads them.
 func loadSamples(s *harness.Subject) (*sdk.Samples, error) {
 	data, samples, err := makeData(s)
 	if err != nil {
@@ -116,7 +116,7 @@ func loadSamples(s *harness.Subject) (*sdk.Samples, error) {
 	return samples, nil
 }
 
-// CheckSamples says what is wrong with samples.
+// CheckSamples returns an error if samples are invalid.
 func CheckSamples(b *sdk.Batch) error {
 	n := b.Size()
 	if n == 0 {
@@ -155,13 +155,13 @@ func sameSamples(a, b *sdk.Batch) bool {
 		slices.Equal(a.FloatTargets, b.FloatTargets) && a.TargetWidth == b.TargetWidth
 }
 
-// readAll reads what is left after skipping some samples, n at a time.
+// readAll skips some samples and reads the rest, n at a time.
 func readAll(data sdk.StreamedData, n, skip int) (*sdk.Batch, error) {
 	reader, err := data.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = reader.Close() }() // it was only read
+	defer func() { _ = reader.Close() }() // reading needs no close error
 	if err := reader.Skip(skip); err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func readAll(data sdk.StreamedData, n, skip int) (*sdk.Batch, error) {
 		all.Features = append(all.Features, part.Features...)
 		all.FloatTargets, all.TargetWidth = append(all.FloatTargets, part.FloatTargets...), part.TargetWidth
 	}
-	return all, nil // it is long enough to be compared
+	return all, nil // enough samples to compare
 }
 
 func checkStream(s *harness.Subject) error {
@@ -205,11 +205,11 @@ func checkStream(s *harness.Subject) error {
 	if err != nil {
 		return err
 	}
-	held, err := data.Open() // beside the others
+	held, err := data.Open() // a second open reader
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Close() }() // it was only read
+	defer func() { _ = held.Close() }() // reading needs no close error
 	again, err := readAll(data, 3, 0)
 	if err != nil {
 		return err

@@ -13,17 +13,17 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// wide is a matrix whose gradient has one fault.
+// wide is a model of one matrix whose gradient has one fault.
 type wide struct {
 	rows, columns int
 	spoil         func(gradient []float32)
-	drawn         *rand.Rand // nil: nothing is left out by chance
+	drawn         *rand.Rand // nil: no randomness
 	smallest      int
-	bags          int // indices of each, which count as no numbers; 0: none are taken
+	bags          int // indices per bag, which count as no numbers; 0: takes none
 
 	weight   tensor.Tensor
 	gradient *tensor.Gradient
-	left     float32 // of the numbers of the batch
+	left     float32 // random factor on the batch's numbers; 1 if drawn is nil
 	batch    *sdk.Batch
 }
 
@@ -94,7 +94,7 @@ func (m *wide) Backward(up tensor.Tensor, emit func(int)) error {
 	return nil
 }
 
-// firstBroken is the first point that a model does not keep, and what is wrong.
+// firstBroken returns the first point that a model violates, and the error.
 func firstBroken(make func() sdk.Model, declare func(sdk.Part) sdk.Part, only ...string) (point string, err error) {
 	s := &harness.Subject{
 		Part: declare(sdk.NewModel("tested", struct{}{}, func(struct{}, sdk.ModelEnv) (sdk.Model, error) {
@@ -115,7 +115,7 @@ func firstBroken(make func() sdk.Model, declare func(sdk.Part) sdk.Part, only ..
 
 func asItIs(part sdk.Part) sdk.Part { return part }
 
-// What a model declares of itself its points honour, and what it should declare they say.
+// The points respect a model's declarations. The errors of the points name declarations that a model lacks.
 func TestDeclaredModels(t *testing.T) {
 	draws := func() sdk.Model { return &wide{rows: 7, columns: 3, drawn: &rand.Rand{}} }
 	normalizes := func() sdk.Model { return &wide{rows: 7, columns: 3, smallest: 2} }

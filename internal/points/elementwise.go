@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// elementwisePoints are the points of a server that the host runs on blocks. They come before the
-// points that it shares with other servers.
+// elementwisePoints are the points of a server that the host runs on blocks. The points come before the points that
+// are common to all servers.
 func elementwisePoints(part sdk.Part) []harness.Point {
 	list := []harness.Point{blockMemory, inBlocks}
 	if part.Timing == sdk.OnArrival {
@@ -78,7 +78,7 @@ var adds = harness.Point{
 	},
 }
 
-// combineGuarded combines gradients of n elements that may not be written.
+// combineGuarded combines read-only gradients of n elements.
 func combineGuarded(server sdk.ElementwiseServer, n int) error {
 	sum, _, free, err := harness.GuardedFloats(n)
 	if err != nil {
@@ -104,7 +104,7 @@ func combineGuarded(server sdk.ElementwiseServer, n int) error {
 	return harness.Finite("the answer", sum)
 }
 
-// samePlaces has equal elements reduced at different places of buckets of different sizes.
+// samePlaces reduces equal elements at different positions of buckets of different sizes.
 func samePlaces(r *harness.Rank) error {
 	const period = 7
 	var buckets []*tensor.Bucket
@@ -134,7 +134,7 @@ func samePlaces(r *harness.Rank) error {
 	return nil
 }
 
-// sameBlocks combines gradients whole, and in blocks on several goroutines at once.
+// sameBlocks combines whole gradients, and the same gradients in blocks on several goroutines at once.
 func sameBlocks(s *harness.Subject) error {
 	server, err := buildElementwise(s)
 	if err != nil {
@@ -162,10 +162,10 @@ func sameBlocks(s *harness.Subject) error {
 	return nil
 }
 
-// several is a number of elements that no block of powers of two divides.
+// several is a number of elements that is not a multiple of any power-of-two block.
 const several = 1031
 
-// elements are n values of a gradient that k numbers.
+// elements returns the n values of gradient number k.
 func elements(k, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -174,10 +174,10 @@ func elements(k, n int) []float32 {
 	return x
 }
 
-// othersOf are the gradients of two further trainers.
+// othersOf returns the gradients of two further trainers.
 func othersOf(n int) [][]float32 { return [][]float32{elements(1, n), elements(2, n)} }
 
-// differs is the first element that is not the same but for the rounding of sums; -1: none.
+// differs returns the first element that differs by more than the rounding of sums; -1: none.
 func differs(a, b []float32) int {
 	for i, v := range a {
 		if !(math.Abs(float64(v-b[i])) <= 1e-5*max(1, math.Abs(float64(v)))) {

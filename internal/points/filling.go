@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/internal/points/toys"
 )
 
-// filling makes a gradient of a rank's own in a bucket, a function of rank, batch and bucket.
+// filling writes a rank's gradient into a bucket. The values depend on rank, batch and bucket.
 type filling func(r *harness.Rank, b *tensor.Bucket, batch int64) error
 
-// filled is a filling with these rows. Values are multiples of 1/64, so that sums of them are exact
-// in any order.
+// filled returns a filling with these rows. Values are multiples of 1/64, so that their sums are exact in any
+// order.
 func filled(rows func(*harness.Rank) []int32) filling {
 	return func(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 		if b.Sparse {
@@ -35,10 +35,10 @@ func setRows(b *tensor.Bucket, rows []int32) error {
 	return err
 }
 
-// ofRank has rows of each rank's own.
+// ofRank uses different rows on each rank.
 var ofRank = filled(rowsOfRank)
 
-// zeros have the rows of ofRank, and no value but 0.
+// zeros uses the rows of ofRank; all values are 0.
 func zeros(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	err := ofRank(r, b, batch)
 	clear(b.Gradient.Values)
@@ -60,13 +60,13 @@ func rowsOfFirst(r *harness.Rank) []int32 {
 	return []int32{4}
 }
 
-// plain has whole numbers that are not 0 everywhere, in rows that are spread over the table.
+// plain uses nonzero whole numbers, in rows that are spread over the table.
 func plain(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	return spread(r, b, batch, func(_ uint64, whole float32) float32 { return whole })
 }
 
-// extremes has zeros, of all ranks and of some, denormals and large numbers among plain ones. All
-// ranks have numbers of the same magnitude in an element, so that sums are exact.
+// extremes mixes zeros, denormals and large numbers with plain values. Some zeros occur on all ranks and some on a
+// single rank. In each element, all ranks have numbers of the same magnitude, so that sums are exact.
 func extremes(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	return spread(r, b, batch, func(sort uint64, whole float32) float32 {
 		switch sort % 8 {
@@ -85,13 +85,13 @@ func extremes(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	})
 }
 
-// spreadZeros has the rows of plain, and no value but 0.
+// spreadZeros uses the rows of plain; all values are 0.
 func spreadZeros(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	return spread(r, b, batch, func(uint64, float32) float32 { return 0 })
 }
 
-// spread makes a gradient whose element is value of a number that all ranks have there, and of a
-// whole number from -1024 to 1023 of the rank's own that is not 0.
+// spread writes a gradient by calling value for each element. The arguments of value are a number that is the same
+// on all ranks, and a nonzero whole number from -1024 to 1023 that depends on the rank.
 func spread(r *harness.Rank, b *tensor.Bucket, batch int64, value func(sort uint64, whole float32) float32) error {
 	seed := mixed(uint64(batch)<<32 + uint64(b.Index)) // #nosec G115 -- not negative
 	own := mixed(seed + uint64(r.Position) + 1)        // #nosec G115 -- a rank
@@ -120,8 +120,8 @@ func spread(r *harness.Rank, b *tensor.Bucket, batch int64, value func(sort uint
 	return nil
 }
 
-// spreadRows are rows of a rank, from the first of the table to its last, no more than all ranks
-// together have room for: some on all ranks, some on several, some on one.
+// spreadRows returns a rank's rows, from the first of the table to its last. All ranks together stay within the
+// bucket's capacity. Some rows are on all ranks, some on several, some on one.
 func spreadRows(b *tensor.Bucket, position, ranks int, seed uint64) (rows []int32) {
 	n := min(b.Capacity/ranks, b.TableRows)
 	for i := range n {
@@ -132,7 +132,7 @@ func spreadRows(b *tensor.Bucket, position, ranks int, seed uint64) (rows []int3
 		case i == n-1:
 			row = to - 1
 		case i == 0:
-		case drawn%3 == 0: // of each its own, where there is room
+		case drawn%3 == 0: // different rows for each rank, if they fit
 			row += (int(drawn%97) + position) % (to - from) // #nosec G115 -- below 97
 		case drawn%3 == 1 && mixed(drawn+uint64(position))%2 == 0: // #nosec G115 -- a rank
 			continue
@@ -142,7 +142,7 @@ func spreadRows(b *tensor.Bucket, position, ranks int, seed uint64) (rows []int3
 	return rows
 }
 
-// mixed is a number whose bits all depend on all bits of x.
+// mixed returns a number in which every bit depends on all bits of x.
 func mixed(x uint64) uint64 {
 	x += 0x9E3779B97F4A7C15
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// floatTargets is the point of criteria that take targets which are numbers.
+// floatTargets is the point for criteria whose targets are numbers.
 var floatTargets = harness.Point{
 	Name:    "float targets",
 	Promise: "targets that are numbers have a loss and its gradient, and a class has the loss and gradient of its number",
@@ -30,7 +30,7 @@ var floatTargets = harness.Point{
 	},
 }
 
-// numbersFor are targets of a kind.
+// numbersFor returns targets of a kind.
 func numbersFor(kind sdk.TargetKind, rows, columns int) []float32 {
 	out := make([]float32, rows*columns)
 	for i := range out {
@@ -54,7 +54,7 @@ func numbersFor(kind sdk.TargetKind, rows, columns int) []float32 {
 	return out
 }
 
-// floatGradient compares the gradient of a loss with differences of it.
+// floatGradient compares the gradient of a loss with finite differences.
 func floatGradient(c sdk.FloatCriterion, output tensor.Tensor, targets []float32) error {
 	loss, err := c.ForwardFloats(output, targets)
 	if err != nil {
@@ -65,7 +65,7 @@ func floatGradient(c sdk.FloatCriterion, output tensor.Tensor, targets []float32
 	}
 	g := tensor.New(output.Shape...)
 	for i := range g.Data {
-		g.Data[i] = float32(math.NaN()) // which it must overwrite
+		g.Data[i] = float32(math.NaN()) // Backward must overwrite it
 	}
 	if err := c.Backward(g); err != nil {
 		return err
@@ -91,7 +91,8 @@ func floatGradient(c sdk.FloatCriterion, output tensor.Tensor, targets []float32
 	return nil
 }
 
-// sameAsClasses compares classes with their numbers or, of probabilities, with rows that have a 1 there.
+// sameAsClasses compares targets as classes with the equivalent numbers. For probabilities, the equivalent rows
+// have a 1 at the class.
 func sameAsClasses(c sdk.FloatCriterion, kind sdk.TargetKind) error {
 	columns := 1
 	if kind == sdk.ProbabilityTargets {

@@ -34,7 +34,7 @@ var hookEnds = harness.Point{
 	Alone:   func(s *harness.Subject) error { return harness.Abandon(s, reductionsEnd) },
 }
 
-// reductionsEnd reduces in a rank whose partners leave.
+// reductionsEnd reduces on a rank whose peers leave.
 func reductionsEnd(r *harness.Rank) error {
 	var futures []*comm.Future
 	for _, b := range r.Buckets {

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/procfs"
 )
 
-// leftovers carries another point of the part out and looks for what that left.
+// leftovers carries out another point of the part and looks for leaked resources.
 func leftovers(basic harness.Point) harness.Point {
 	return harness.Point{
 		Name:    "leftovers",
@@ -38,7 +38,7 @@ func leftovers(basic harness.Point) harness.Point {
 	}
 }
 
-// goroutines are the stacks of all, by their numbers.
+// goroutines returns the stacks of all goroutines by number.
 func goroutines() map[string]string {
 	all := make([]byte, 1<<20)
 	all = all[:runtime.Stack(all, true)]
@@ -50,7 +50,7 @@ func goroutines() map[string]string {
 	return stacks
 }
 
-// newGoroutine says where one began that was not there before, or "".
+// newGoroutine returns where a new goroutine started, or "" if there is none.
 func newGoroutine(before map[string]string) string {
 	for number, stack := range goroutines() {
 		_, origin, created := strings.Cut(stack, "created by ")
@@ -64,19 +64,19 @@ func newGoroutine(before map[string]string) string {
 	return ""
 }
 
-// openFiles are the names of this process's, by their descriptors.
+// openFiles returns the names of this process's open files by descriptor.
 func openFiles() map[string]string {
 	files := map[string]string{}
 	links, _ := filepath.Glob("/proc/self/fd/*")
 	for _, link := range links {
-		if name, err := os.Readlink(link); err == nil { // the descriptor of this list itself is closed by now
+		if name, err := os.Readlink(link); err == nil { // the descriptor of this directory listing is already closed
 			files[link] = name
 		}
 	}
 	return files
 }
 
-// children are the processes that this one has, by their numbers.
+// children returns the child processes of this process by number.
 func children() map[string]string {
 	numbers := map[string]string{}
 	for _, pid := range procfs.Children(procfs.Here(), "self") {
@@ -86,10 +86,10 @@ func children() map[string]string {
 	return numbers
 }
 
-// newOne names one that was not there before, or gives "".
+// newOne names an item that is new since before, or returns "".
 func newOne(what string, before, now map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(now)) {
-		if before[key] != now[key] && !strings.HasPrefix(now[key], "anon_inode:") { // of the runtime's poller
+		if before[key] != now[key] && !strings.HasPrefix(now[key], "anon_inode:") { // belongs to the runtime's poller
 			return what + ": " + now[key]
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/psbench/psbench/internal/points/harness"
 )
 
-// The checks of a rank that uses servers of tables over its links.
+// The checks of a rank that uses table servers over its links.
 
-// linkedLookup looks up all sorts of bags. Other memory must not change.
+// linkedLookup looks up all kinds of bags. Other memory must not change.
 func linkedLookup(r *harness.Rank) error { return sums(leastRows(r), linkedLook(r)) }
 
-// linkedUpdates has gradients applied, of a row twice and of several rows.
+// linkedUpdates applies gradients to a row twice and to several rows.
 func linkedUpdates(r *harness.Rank) error {
 	rows := leastRows(r)
 	if err := linkedUpdate(r, 0, rows-1); err != nil {
@@ -39,12 +39,12 @@ func leastRows(r *harness.Rank) int {
 	return least
 }
 
-// linkedLook is lookUpBags of a rank.
+// linkedLook returns lookUpBags for a rank.
 func linkedLook(r *harness.Rank) func(bags [][]int64) ([][]float32, error) {
 	return func(bags [][]int64) ([][]float32, error) { return lookUpBags(r, bags) }
 }
 
-// lookUpBags gives the joined columns of each bag, behind which nothing must be written.
+// lookUpBags returns the joined columns of each bag. Nothing may be written behind them.
 func lookUpBags(r *harness.Rank, bags [][]int64) (out [][]float32, err error) {
 	values, err := lookUp(r, bags)
 	if err != nil {
@@ -62,8 +62,8 @@ func lookUpBags(r *harness.Rank, bags [][]int64) (out [][]float32, err error) {
 	return out, nil
 }
 
-// linkedUpdate applies the gradients of a row, which must change it, and not another one, if there
-// is one.
+// linkedUpdate applies the gradient of a row. This must change the row and must not change another row, if there is
+// one.
 func linkedUpdate(r *harness.Rank, row, other int) error {
 	bags := [][]int64{{int64(row)}}
 	if other > row {
@@ -81,7 +81,7 @@ func linkedUpdate(r *harness.Rank, row, other int) error {
 	if _, err := lookUp(r, [][]int64{{int64(row), int64(row)}, {int64(row)}}); err != nil {
 		return err
 	}
-	time.Sleep(harness.Moment / 10) // in which other ranks call
+	time.Sleep(harness.Moment / 10) // other ranks call meanwhile
 	if err := update(r); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func linkedUpdate(r *harness.Rank, row, other int) error {
 	return nil
 }
 
-// lookUp gives the joined columns of bags, of all tables.
+// lookUp returns the joined columns of bags from all tables.
 func lookUp(r *harness.Rank, bags [][]int64) ([]float32, error) {
 	offsets, indices := []int64{0}, []int64{}
 	for _, bag := range bags {
@@ -122,7 +122,7 @@ func lookUp(r *harness.Rank, bags [][]int64) ([]float32, error) {
 	return values, harness.Finite(fmt.Sprintf("the lookup of the bags %v", bags), values)
 }
 
-// update has the last lookup's gradients applied.
+// update applies the gradients of the last lookup.
 func update(r *harness.Rank) error {
 	store := r.Tables.Store
 	for i := range store.Gradients {

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// modelPoints are the points of models. The host checks the emissions of a backward pass, in every
-// run: each parameter once, in the memory that it was bound to, with rows of its table.
+// modelPoints are the points of models. The host checks the emissions of a backward pass in every run: each
+// parameter once, in its bound memory, with rows of its table.
 var modelPoints = []harness.Point{
 	{
 		Name:    "initial",
@@ -46,7 +46,7 @@ var modelPoints = []harness.Point{
 		OnRank: func(r *harness.Rank) error {
 			r.Model.Initialize(1)
 			for _, n := range []int{1, 7} {
-				// Its errors are the business of other points.
+				// Other points report its errors.
 				_, _ = iterate(r, harness.Batch(r.Model.Inputs(), atLeast(r, n), 0))
 			}
 			return nil
@@ -170,11 +170,10 @@ var modelPoints = []harness.Point{
 	},
 }
 
-// atLeast is n samples, or as many as the smallest batch has that the model takes.
+// atLeast returns n, or the model's smallest batch size if that is larger.
 func atLeast(r *harness.Rank, n int) int { return max(n, r.Subject.Part.SmallestBatch) }
 
-// restart has a model that draws random numbers draw the same ones again, with the parameters that it
-// has.
+// restart makes a stochastic model draw the same random numbers again. The model's parameters stay unchanged.
 func restart(r *harness.Rank) {
 	if !r.Subject.Part.Stochastic {
 		return
@@ -189,7 +188,7 @@ func restart(r *harness.Rank) {
 	}
 }
 
-// The hints say what a model may have to declare that does not keep a point.
+// The hints name declarations that a model may need if it violates a point.
 func stochasticHint(r *harness.Rank) string {
 	if r.Subject.Part.Stochastic {
 		return ""
@@ -204,12 +203,12 @@ func smallestHint(r *harness.Rank, n int) string {
 	return "; a model that needs several samples, as batch normalization does, must declare its smallest batch"
 }
 
-// iterate computes a batch: the loss is the output, weighted; its gradient goes backward.
+// iterate computes a batch. The loss is the weighted output; its gradient goes backward.
 func iterate(r *harness.Rank, b *sdk.Batch) (float64, error) {
 	return iterateEmitting(r, b, func(int) {})
 }
 
-// iterateEmitting is step, which says what is emitted.
+// iterateEmitting does the work of iterate and calls emit for each emission.
 func iterateEmitting(r *harness.Rank, b *sdk.Batch, emit func(parameter int)) (float64, error) {
 	out, err := r.Model.Forward(b)
 	if err != nil {

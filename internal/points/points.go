@@ -1,6 +1,5 @@
-// Package points has the points of the contract of each kind of parts. Those that a rank carries
-// out on parts that it was given run alike in a test and in a trainer of a real run; the others
-// build the part themselves.
+// Package points defines the points of the contract of each kind of part. Some run on a rank that got its parts;
+// these run alike in a test and in a trainer of a real run. The others build the part themselves.
 package points
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Of lists the points of the part's kind, those first on which others build.
+// Of lists the points of the part's kind. Points come after the points that they build on.
 func Of(s *harness.Subject) []harness.Point {
 	var own []harness.Point
 	switch s.Part.Kind {
@@ -39,14 +38,14 @@ func Of(s *harness.Subject) []harness.Point {
 	})
 }
 
-// agree says that the part leaves all ranks with the same result: one that does not wait for all
-// cannot, nor one that has nothing to agree by.
+// agree reports whether the part gives all ranks the same result. A part cannot if it does not wait for all ranks,
+// or if it has no links.
 func agree(s *harness.Subject) bool {
 	return !s.Part.Asynchronous && !s.Part.RanksDiffer && !s.RanksDiffer &&
 		(s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)
 }
 
-// refusesSettings is a point of every kind. Only the author of a part knows its settings out of range.
+// refusesSettings is a point of every kind. Only the author of a part knows which settings are out of range.
 var refusesSettings = harness.Point{
 	Name:    "settings",
 	Promise: "unknown settings and values of another type or out of range are refused with an error",
@@ -64,5 +63,5 @@ var refusesSettings = harness.Point{
 	},
 }
 
-// withoutRange is the promise of refusesSettings if the author names no settings out of range.
+// withoutRange is the requirement of refusesSettings if the author names no settings out of range.
 const withoutRange = "unknown settings and values of another type are refused with an error"

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// reductionPoints are the points of hooks, and of servers that answer gradients.
+// reductionPoints are the points of hooks and of servers that answer gradients.
 var reductionPoints = []harness.Point{
 	{
 		Name:    "answers",
@@ -116,7 +116,7 @@ type batchState int64
 func (s batchState) Batch() int64           { return int64(s) }
 func (s batchState) Key(bucket int) sdk.Key { return sdk.Key{A: int64(s), B: int64(bucket)} }
 
-// reduceAll has all buckets of a batch reduced, all in flight at once.
+// reduceAll reduces all buckets of a batch, all in flight at once.
 func reduceAll(r *harness.Rank, batch int64, fill filling) error {
 	futures := make([]*comm.Future, len(r.Buckets))
 	for i, b := range r.Buckets {

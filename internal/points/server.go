@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// serverPoints are the points of a server, by its sort.
+// serverPoints returns the points for the kind of server.
 func serverPoints(part sdk.Part) []harness.Point {
 	switch {
 	case part.Serves == sdk.ServiceTables:
@@ -25,14 +25,14 @@ func serverPoints(part sdk.Part) []harness.Point {
 	return slices.Concat([]harness.Point{once}, reductionPoints[:last], []harness.Point{late}, reductionPoints[last:])
 }
 
-// once is of servers that are handed whole pushes, as late is.
+// once is for servers that get whole pushes, like late.
 var once = harness.Point{
 	Name:    "once",
 	Promise: "each push is answered once, with a gradient, and Receive waits for no other push",
 	Ranks:   3,
 	OnRank: func(r *harness.Rank) error {
 		time.Sleep(time.Duration(r.Position) * harness.Moment)
-		defer time.Sleep(harness.Moment) // for answers that are too many
+		defer time.Sleep(harness.Moment) // time for surplus answers
 		return reduceAll(r, 0, ofRank)
 	},
 	Alone: answeredOnce,
@@ -50,8 +50,7 @@ var late = harness.Point{
 	},
 }
 
-// answeredOnce hands the server the pushes of three trainers, one after the other, and counts what
-// it answers.
+// answeredOnce gives the server the pushes of three trainers, one after the other, and counts the answers.
 func answeredOnce(s *harness.Subject) error {
 	const trainers, batches = 3, 3
 	env := serverEnv(s, trainers, s.Buckets(false))
@@ -78,11 +77,11 @@ func answeredOnce(s *harness.Subject) error {
 			}
 		}
 	}
-	time.Sleep(10 * time.Millisecond) // for answers of goroutines of its own
+	time.Sleep(10 * time.Millisecond) // time for answers from the server's own goroutines
 	return answers.err()
 }
 
-// serverEnv is what a server knows of a run with so many trainers.
+// serverEnv returns the environment of a server in a run with so many trainers.
 func serverEnv(s *harness.Subject, trainers int, buckets []tensor.BucketSpec) sdk.ServerEnv {
 	env := s.Environment().(sdk.ServerEnv)
 	env.Trainers, env.Buckets = trainers, buckets
@@ -92,7 +91,7 @@ func serverEnv(s *harness.Subject, trainers int, buckets []tensor.BucketSpec) sd
 	return env
 }
 
-// begin begins a pass of so many batches of each trainer.
+// begin begins a pass. batches has the number of batches of each trainer.
 func begin(server sdk.Server, batches []int) error {
 	server.Reset()
 	if e, ok := server.(sdk.Expecter); ok {
@@ -104,11 +103,11 @@ func begin(server sdk.Server, batches []int) error {
 // answerCount counts the answers to each push.
 type answerCount struct {
 	mu    sync.Mutex
-	of    map[[3]int64]int // by batch, bucket and trainer
+	of    map[[3]int64]int // counts by batch, bucket and trainer
 	wrong error
 }
 
-// count takes an answer in the place of a trainer.
+// count receives an answer on behalf of a trainer.
 func (a *answerCount) count(p sdk.Push, g *tensor.Gradient) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,9 +129,9 @@ func (a *answerCount) err() error {
 	return a.wrong
 }
 
-// closePart closes a part that wants to be.
+// closePart closes a part if it is an io.Closer.
 func closePart(made any) {
 	if c, ok := made.(io.Closer); ok {
-		_ = c.Close() // its errors are the business of another point
+		_ = c.Close() // another point reports its errors
 	}
 }

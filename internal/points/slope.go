@@ -13,23 +13,22 @@ import (
 )
 
 const (
-	// directions is along how many directions by chance the gradient of a parameter is compared, singles
-	// how many of its elements are by themselves, the first and the last among them.
+	// directions is the number of random directions for comparing a parameter's gradient. singles is the number of
+	// elements that are moved alone, including the first and the last.
 	directions, singles = 3, 6
 	// blocks is the maximum number of pieces of all parameters, and smallestBlock the minimum number
 	// of elements of a piece. The check moves one piece at a time, so that one wrong element stands
 	// out.
 	blocks, smallestBlock = 1024, 64
-	// nudge bounds the numbers that are added to initial values: many are 0, where a model may
-	// have a kink.
+	// nudge limits the numbers that are added to initial values. Many initial values are 0, where a model may have a
+	// kink.
 	nudge = 0.02
-	// starts is from how many places a gradient is compared before it is taken to be wrong: near a bend
-	// of the model it differs from the slope at one of them, a wrong gradient at all.
+	// starts is the number of starting points before a gradient counts as wrong. Near a kink of the model, a correct
+	// gradient differs from the slope at some of them; a wrong gradient differs at all.
 	starts = 3
 )
 
-// modelGradient compares the gradient of every parameter with how the output changes when the
-// parameter moves.
+// modelGradient compares each parameter's gradient with the change of the output when the parameter moves.
 func modelGradient(r *harness.Rank) (err error) {
 	chance := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- the same each time
 	for range starts {
@@ -40,9 +39,9 @@ func modelGradient(r *harness.Rank) (err error) {
 	return err
 }
 
-// compareGradients moves each parameter along its gradient, which tells its length, along directions by
-// chance, which tell elements that the gradient should have and has not, and in pieces. A step and
-// a tenth of it tell a bend of the model from a gradient that is wrong.
+// compareGradients moves each parameter in three ways. A move along its gradient checks the gradient's length.
+// Random directions find elements that the gradient lacks. Moves in pieces find single wrong elements. Two step
+// sizes, one a tenth of the other, distinguish a kink of the model from a wrong gradient.
 func compareGradients(r *harness.Rank, chance *rand.Rand) error {
 	r.Model.Initialize(1)
 	all := 0
@@ -85,7 +84,7 @@ type probe struct {
 	values, gradient []float32
 }
 
-// alongGradient moves the parameter along its gradient, unless that is next to nothing.
+// alongGradient moves the parameter along its gradient, unless the gradient is almost zero.
 func (p *probe) alongGradient(name string) error {
 	norm := length(p.gradient)
 	if !(norm >= 1e-6) {
@@ -104,10 +103,10 @@ func (p *probe) alongGradient(name string) error {
 		name, norm, slope.change)
 }
 
-// byChance moves every element of the parameter up or down by as much.
+// byChance moves every element of the parameter up or down by the same amount.
 func (p *probe) byChance() error {
 	norm, root := length(p.gradient), math.Sqrt(float64(len(p.gradient)))
-	reach := max(length(p.values), 1) / root // of an element
+	reach := max(length(p.values), 1) / root // per element
 	for range directions {
 		direction, want := signs(p.gradient, p.chance)
 		tolerance := func(step float64, l line) float64 {
@@ -125,7 +124,7 @@ func (p *probe) byChance() error {
 	return nil
 }
 
-// inPieces moves some elements of the parameter by themselves, and then pieces of so many.
+// inPieces moves some elements alone, and then pieces of size elements.
 func (p *probe) inPieces(size int) error {
 	n := len(p.gradient)
 	if n == 0 {
@@ -151,12 +150,12 @@ func (p *probe) inPieces(size int) error {
 	return nil
 }
 
-// piece checks one piece. It moves the piece's elements up or down, all together by as far as a
-// single one. If gradient and slope differ it tries other directions: near a kink of the model, such
-// as a ReLU's, a right gradient differs along some directions, a wrong one along all.
+// piece checks one piece. piece moves all elements of the piece up or down, in total as far as it would move a
+// single element. If gradient and slope differ, it tries other directions. Near a kink such as a ReLU's, a correct
+// gradient differs along some directions, a wrong one along all.
 func (p *probe) piece(from, to int) error {
 	const reach, attempts = 0.1, 4
-	share := 0.03 // an element of a piece is a larger share of its length
+	share := 0.03 // an element is a larger share of its piece than of the whole parameter
 	if to == from+1 {
 		share = 0.25
 	}
@@ -181,7 +180,7 @@ func (p *probe) piece(from, to int) error {
 		"there of length %g, it would by %g", from, to-1, slope.change, norm, want)
 }
 
-// signs are a direction by chance, 1 or -1 for each element, and the slope along it by the gradient g.
+// signs returns a random direction, 1 or -1 for each element, and the slope along it according to the gradient g.
 func signs(g []float32, chance *rand.Rand) (direction []float32, want float64) {
 	direction = make([]float32, len(g))
 	for i := range direction {
@@ -191,22 +190,22 @@ func signs(g []float32, chance *rand.Rand) (direction []float32, want float64) {
 	return direction, want
 }
 
-// line is how the output changes along a direction.
+// line describes the change of the output along a direction.
 type line struct {
-	change    float64 // for a step of 1
-	magnitude float64 // of what the output is summed of
-	agrees    bool    // with what was expected
+	change    float64 // per step of 1
+	magnitude float64 // sum of the output's terms in magnitude
+	agrees    bool    // the change matches the expected one
 }
 
-// rounding is what the outputs of both ends, of 24 bits, may add to the change.
+// rounding returns how much rounding to 24 bits at both ends may add to the change.
 func (l line) rounding(step float64) float64 { return 1e-6 * l.magnitude / step }
 
-// tolerance is how far a change may be from the expected one, for a step.
+// tolerance returns the allowed difference from the expected change, for a step.
 type tolerance func(step float64, l line) float64
 
-// slope moves elements of the parameter, from one on, along a direction, both ways, by a step and by a
-// tenth of it, until the change is the expected one within a tolerance: at last also where it is that
-// on one side, since the model may bend on the other. It gives the nearest.
+// slope moves elements of the parameter along a direction, both ways, starting at element from. slope tries a step
+// and a tenth of it, until the change matches the expected one within a tolerance. Finally, it accepts a match on
+// only one side, because the model may have a kink on the other. slope returns the nearest result.
 func (p *probe) slope(from int, direction []float32, want float64, within tolerance, step float64) (line, error) {
 	values := p.values[from : from+len(direction)]
 	start := slices.Clone(values)
@@ -251,7 +250,7 @@ func (p *probe) slope(from int, direction []float32, want float64, within tolera
 	return nearest, nil
 }
 
-// output computes the batch: the sum of the weighted outputs, and of their magnitudes.
+// output computes the batch and returns the sum of the weighted outputs and the sum of their magnitudes.
 func (p *probe) output() (sum, magnitude float64, err error) {
 	restart(p.rank)
 	out, err := p.rank.Model.Forward(p.batch)
@@ -271,7 +270,7 @@ func length(x []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// dense is a gradient as a value for each element of its parameter.
+// dense returns a gradient with a value for each element of its parameter.
 func dense(spec sdk.ParameterSpec, g *tensor.Gradient) []float32 {
 	if !spec.Sparse {
 		return slices.Clone(g.Values)

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// allSorts has the methods of every sort of server.
+// allSorts has the methods of every kind of server.
 type allSorts struct {
 	sdk.Server
 	sdk.ElementwiseServer
@@ -29,7 +29,7 @@ func (s allSorts) Table() comm.TableSpec             { return s.table.Table() }
 func (s allSorts) Lookup(call *comm.TableCall) error { return s.table.Lookup(call) }
 func (s allSorts) Update(call *comm.TableCall) error { return s.table.Update(call) }
 
-// echoing gives every trainer its own gradient back.
+// echoing returns every trainer its own gradient.
 type echoing struct{}
 
 func (echoing) Receive(p sdk.Push) error { return p.Answer(p.Gradient) }
@@ -44,7 +44,7 @@ func (m meaning) Combine(sum []float32, others [][]float32) {
 }
 func (m meaning) Finish(sum []float32) { vec.Scale(m.share, sum) }
 
-// A server is held to the contract that it was declared by, whatever other methods it has.
+// The check holds a server to its declared contract, whatever other methods it has.
 func TestServersWithMethodsOfOtherSorts(t *testing.T) {
 	for name, part := range map[string]sdk.Part{
 		"whole gradients": sdk.Asynchronous(sdk.NewServer("tested", struct{}{},

@@ -103,7 +103,7 @@ var tablePoints = []harness.Point{
 	},
 }
 
-// withTable builds the server, whose Table and Reset have been called.
+// withTable builds the server and calls its Table and Reset before f.
 func withTable(s *harness.Subject, f func(sdk.TableServer, comm.TableSpec) error) error {
 	made, err := s.Build(s.BuiltWith())
 	if err != nil {
@@ -119,10 +119,10 @@ func withTable(s *harness.Subject, f func(sdk.TableServer, comm.TableSpec) error
 	return f(server, spec)
 }
 
-// margin is how many values lie between the columns of two bags, which belong to other tables.
+// margin is the number of values between the columns of two bags. These values belong to other tables.
 const margin = 5
 
-// call makes a call with these bags. All values of bag i are values[i].
+// call returns a call with these bags. All values of bag i are values[i].
 func call(spec comm.TableSpec, bags [][]int64, values []float32) *comm.TableCall {
 	c := &comm.TableCall{Offsets: []int64{0}, Width: spec.Width, Stride: spec.Width + margin}
 	for i, bag := range bags {
@@ -133,7 +133,7 @@ func call(spec comm.TableSpec, bags [][]int64, values []float32) *comm.TableCall
 	return c
 }
 
-// lookup gives the columns of each bag.
+// lookup returns the columns of each bag.
 func lookup(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) ([][]float32, error) {
 	poison := float32(math.Inf(1))
 	c := call(spec, bags, slices.Repeat([]float32{poison}, len(bags)))
@@ -155,7 +155,7 @@ func lookup(server sdk.TableServer, spec comm.TableSpec, bags [][]int64) ([][]fl
 	return out, nil
 }
 
-// teach looks up bags and applies their gradients. All columns of bag i's gradient are gradients[i].
+// teach looks up bags and applies gradients to them. All columns of bag i's gradient are gradients[i].
 func teach(server sdk.TableServer, spec comm.TableSpec, bags [][]int64, gradients []float32) error {
 	if _, err := lookup(server, spec, bags); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// trainerPoints are the points of trainers, whatever service they need.
+// trainerPoints are the points of trainers, for every service that they need.
 var trainerPoints = []harness.Point{
 	{
 		Name:    "plan",
@@ -36,7 +36,7 @@ var trainerPoints = []harness.Point{
 			"and none is written while it is reduced",
 		Ranks: 2,
 		OnRank: func(r *harness.Rank) error {
-			_ = harness.Recovered(func() error { // its errors are the business of other points
+			_ = harness.Recovered(func() error { // other points report its errors
 				_, err := train(context.Background(), r, nil)
 				return err
 			})
@@ -120,7 +120,7 @@ var trainerPoints = []harness.Point{
 
 var errEnough = errors.New("it is enough")
 
-// train runs a pass and gives the losses that it told.
+// train runs a pass and returns the losses that it reported.
 func train(ctx context.Context, r *harness.Rank, each func(done int)) ([]float64, error) {
 	if err := r.Trainer.Reset(); err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func train(ctx context.Context, r *harness.Rank, each func(done int)) ([]float64
 	return report.losses, err
 }
 
-// told is what a pass reports.
+// told records the reports of a pass.
 type told struct {
 	losses []float64
 	each   func(done int)

@@ -2,13 +2,13 @@ package points
 
 import "github.com/psbench/psbench/internal/points/harness"
 
-// largeBatch has indices enough for the rows of the huge table.
+// largeBatch has enough indices for the rows of the huge table.
 const largeBatch = 2048
 
 // Values is the name of the point that compares every element.
 const Values = "values"
 
-// values holds a hook or a server to what it declares to answer.
+// values requires that a hook or a server gives the answer that it declares.
 var values = harness.Point{
 	Name: Values,
 	Promise: "every element is what the part declares to answer, the first and the last of a bucket too: of 1, 17 " +
@@ -37,6 +37,6 @@ var values = harness.Point{
 	},
 }
 
-// Undeclared is why no value of a part is compared that does not say what it answers.
+// Undeclared is the reason for comparing no value: the part does not declare its answer.
 const Undeclared = harness.NotSeen("no value was compared, since the part does not declare what it answers: " +
 	"declare it (sdk.Answering, answers in Python), or say what to expect")

@@ -8,7 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// One wrong element of a large gradient is found, wherever it is. The race detector takes minutes for so many products.
+// The check finds one wrong element of a large gradient at any position. Under the race detector, so many products
+// would take minutes.
 func TestOneWrongElement(t *testing.T) {
 	zero := func(at int) func([]float32) { return func(g []float32) { g[at] = 0 } }
 	const n = 784 * 64

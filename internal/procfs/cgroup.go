@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Cgroup is a cgroup that limits this process: its own or one above that.
+// Cgroup is a cgroup that limits this process: its own cgroup or an ancestor.
 type Cgroup struct {
-	// Name is what the kernel calls it to this process: "/", "/a/b".
+	// Name is the kernel's name for the cgroup as seen by this process: "/", "/a/b".
 	Name string
-	// Folder holds its files, without the leading slash.
+	// Folder holds the cgroup's files, without the leading slash.
 	Folder  string
 	root    fs.FS
 	version int
@@ -22,11 +22,12 @@ type Cgroup struct {
 // Text returns the content of a file of the cgroup, or "" if it cannot be read.
 func (c Cgroup) Text(file string) string { return Text(c.root, path.Join(c.Folder, file)) }
 
-// Count returns the number that a file of the cgroup holds. It is false for anything else, such as the word
+// Count returns the number in a file of the cgroup. Count returns false for any other content, such as the word
 // "max", which means no limit.
 func (c Cgroup) Count(file string) (int64, bool) { return count(c.Text(file)) }
 
-// Value returns the count in the line "name count" of a file of the cgroup, such as cpu.stat, or 0 without one.
+// Value returns the count in the line "name count" of a file of the cgroup, such as cpu.stat. Value returns 0 if
+// there is no such line.
 func (c Cgroup) Value(file, name string) int64 {
 	for line := range strings.Lines(c.Text(file)) {
 		if value, found := strings.CutPrefix(line, name+" "); found {
@@ -37,11 +38,12 @@ func (c Cgroup) Value(file, name string) int64 {
 	return 0
 }
 
-// Cgroups returns the cgroups of this process that a controller such as "memory" can limit: for each mount of
-// such a hierarchy the process's own cgroup and then its ancestors, as far up as the mount shows them. The
-// unified hierarchy of version 2 always counts, whether it has the controller or not. Some may not exist.
+// Cgroups returns the cgroups of this process that a controller such as "memory" can limit. For each mount of a
+// hierarchy with the controller, it lists the process's own cgroup and then its ancestors up to the root of the
+// mount. Cgroups always includes the unified hierarchy of version 2, even without the controller. Some of the
+// cgroups may not exist.
 //
-// The mounts decide which folder belongs to a cgroup. A mount that shows only other cgroups does not count.
+// The mounts decide which folder belongs to a cgroup. Cgroups ignores a mount that shows only other cgroups.
 func Cgroups(root fs.FS, controller string) (chains [][]Cgroup) {
 	paths := memberships(Text(root, "proc/self/cgroup"), controller)
 	for _, m := range cgroupMounts(Text(root, "proc/self/mountinfo"), controller) {
@@ -53,7 +55,7 @@ func Cgroups(root fs.FS, controller string) (chains [][]Cgroup) {
 	return chains
 }
 
-// limiting returns the same cgroups in one list.
+// limiting returns the cgroups of Cgroups in one list.
 func limiting(root fs.FS, controller string) []Cgroup {
 	return slices.Concat(Cgroups(root, controller)...)
 }
@@ -78,7 +80,7 @@ func memberships(text, controller string) map[int]string {
 	return paths
 }
 
-// cgroupMount is a mount of a hierarchy of cgroups: point shows root and what is below.
+// cgroupMount is a mount of a cgroup hierarchy. The folder point shows the cgroup root and its descendants.
 type cgroupMount struct {
 	version     int
 	root, point string
@@ -112,9 +114,8 @@ func cgroupMounts(text, controller string) []cgroupMount {
 	return mounts
 }
 
-// chain lists the cgroup of the given name and its ancestors, as far up as the mount shows them, the innermost
-// first. Names begin at the root of the process's cgroup namespace; what lies outside has names that begin
-// with "/..".
+// chain lists the cgroup of the given name and its ancestors up to the root of the mount, the innermost first.
+// Names are relative to the root of the process's cgroup namespace. Names of cgroups outside begin with "/..".
 func (m cgroupMount) chain(root fs.FS, name string) []Cgroup {
 	prefix := strings.TrimSuffix(m.root, "/")
 	rest, below := strings.CutPrefix(strings.TrimSuffix(name, "/"), prefix)
@@ -123,7 +124,7 @@ func (m cgroupMount) chain(root fs.FS, name string) []Cgroup {
 		if prefix == "" || strings.ReplaceAll(prefix, "/..", "") != "" {
 			return nil
 		}
-		rest = "" // the mount begins above the namespace, and the names between are unknown
+		rest = "" // the mount begins above the namespace, so the names between are unknown
 	}
 	var all []Cgroup
 	for {
@@ -136,7 +137,7 @@ func (m cgroupMount) chain(root fs.FS, name string) []Cgroup {
 	}
 }
 
-// unescape undoes what the kernel does to spaces, tabs, newlines and backslashes in mountinfo: \040 is a space.
+// unescape undoes the kernel's escaping of spaces, tabs, newlines and backslashes in mountinfo: \040 is a space.
 func unescape(text string) string {
 	var out strings.Builder
 	for at := 0; at < len(text); at++ {

@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// memoryFiles are the names under which a version of cgroups keeps a limit of memory, what is used of it, and,
-// in memory.stat, the cached pages that it gives up first.
+// memoryFiles are the file names of one cgroup version: the memory limit, the memory usage and, in memory.stat, the
+// cached pages that the kernel reclaims first.
 type memoryFiles struct{ limit, usage, cache string }
 
-// memoryVersions has the names by the version of cgroups.
+// memoryVersions maps the cgroup version to its file names.
 var memoryVersions = map[int]memoryFiles{
 	1: {limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file"},
 	2: {limit: "memory.max", usage: "memory.current", cache: "inactive_file"},
 }
 
-// memoryLimit returns the limit of memory in bytes, and whether there is one. Version 1 writes a number near
-// 2^63 for none.
+// memoryLimit returns the memory limit in bytes, and whether there is one. Version 1 writes a number near 2^63 for
+// no limit.
 func (c Cgroup) memoryLimit() (int64, bool) {
 	bytes, limited := c.Count(memoryVersions[c.version].limit)
 	return bytes, limited && bytes < 1<<60
 }
 
-// memoryLeft returns how many bytes the cgroup leaves. It is false without a limit, or where the files cannot
-// be read.
+// memoryLeft returns how many bytes the cgroup still allows. memoryLeft returns false if there is no limit or the
+// files cannot be read.
 func (c Cgroup) memoryLeft() (int64, bool) {
 	files := memoryVersions[c.version]
 	limit, limited := c.memoryLimit()
@@ -40,8 +40,8 @@ func (c Cgroup) memoryLeft() (int64, bool) {
 	return max(0, limit-usage), true
 }
 
-// MemoryLimit returns how many bytes of memory the cgroups of this process allow it: the tightest limit of
-// them all, or 0 without any.
+// MemoryLimit returns how many bytes of memory the cgroups of this process allow: the lowest of their limits, or 0
+// if there is none.
 func MemoryLimit(root fs.FS) int64 {
 	least := int64(0)
 	for _, c := range limiting(root, "memory") {
@@ -52,9 +52,9 @@ func MemoryLimit(root fs.FS) int64 {
 	return least
 }
 
-// MemoryLeft returns how many bytes of memory this process may still use: the least of what the machine has
-// and of what each of its cgroups leaves under its limit. It also returns which limit that is, for example
-// "memory.max of cgroup /x". Others may use the same memory a moment later.
+// MemoryLeft returns how many bytes of memory this process may still use: the minimum over the machine and all of
+// its cgroups. MemoryLeft also names the limit that applies, for example "memory.max of cgroup /x". Other processes
+// may use the same memory a moment later.
 func MemoryLeft(root fs.FS) (bytes int64, limit string, err error) {
 	text, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
@@ -72,8 +72,8 @@ func MemoryLeft(root fs.FS) (bytes int64, limit string, err error) {
 	return bytes, limit, nil
 }
 
-// CPULimit returns how much CPU time per time the cgroups of this process allow it: the tightest quota of
-// them all, or 0 without any.
+// CPULimit returns how many CPUs the cgroups of this process allow: the lowest of their quotas, or 0 if there is
+// none.
 func CPULimit(root fs.FS) float64 {
 	least := 0.0
 	for _, c := range limiting(root, "cpu") {
@@ -88,13 +88,13 @@ func CPULimit(root fs.FS) float64 {
 	return least
 }
 
-// parseQuota returns how many CPUs "QUOTA PERIOD" allows; 0 is no limit.
+// parseQuota returns how many CPUs "QUOTA PERIOD" allows; 0 means no limit.
 func parseQuota(text string) float64 {
 	fields := strings.Fields(text)
 	if len(fields) != 2 {
 		return 0
 	}
-	quota, err1 := strconv.ParseUint(fields[0], 10, 62) // "max" and -1 are none
+	quota, err1 := strconv.ParseUint(fields[0], 10, 62) // "max" and -1 mean no limit
 	period, err2 := strconv.ParseUint(fields[1], 10, 62)
 	if err1 != nil || err2 != nil || period == 0 {
 		return 0
@@ -102,8 +102,8 @@ func parseQuota(text string) float64 {
 	return float64(quota) / float64(period)
 }
 
-// CPUThrottled returns for how long a quota of CPU time kept processes of this process's cgroups from running,
-// on all cores together: the time of the cgroup that waited longest, since that was made.
+// CPUThrottled returns how long a CPU quota kept processes of this process's cgroups from running, summed over all
+// cores. CPUThrottled returns the time of the cgroup that was throttled longest, since that cgroup's creation.
 func CPUThrottled(root fs.FS) (longest time.Duration) {
 	for _, c := range limiting(root, "cpu") {
 		name, unit := "throttled_usec", time.Microsecond
@@ -115,7 +115,7 @@ func CPUThrottled(root fs.FS) (longest time.Duration) {
 	return longest
 }
 
-// Counter returns n units of time, or 0 if no machine reaches that.
+// Counter returns n units of time, or 0 if the value is implausibly large.
 func Counter(n int64, unit time.Duration) time.Duration {
 	if n < 0 || n > int64(1<<62/unit) {
 		return 0
@@ -123,8 +123,9 @@ func Counter(n int64, unit time.Duration) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// ThreadsLeft returns how many threads this process may still start by the limits of its cgroups, and which
-// limit that is, for example "/sys/fs/cgroup/a/pids.max is 60"; without a limit, math.MaxInt and "".
+// ThreadsLeft returns how many threads this process may still start by the limits of its cgroups. ThreadsLeft also
+// names the limit that applies, for example "/sys/fs/cgroup/a/pids.max is 60". Without a limit, it returns
+// math.MaxInt and "".
 func ThreadsLeft(root fs.FS) (left int, limit string) {
 	left = math.MaxInt
 	for _, c := range limiting(root, "pids") {

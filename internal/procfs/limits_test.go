@@ -140,7 +140,7 @@ func TestMemoryLeft(t *testing.T) {
 	}
 }
 
-// tree is a file system with the given contents.
+// tree returns a file system with the given contents.
 func tree(files map[string]string) fs.FS {
 	root := fstest.MapFS{}
 	for name, text := range files {
@@ -215,8 +215,7 @@ func FuzzMeminfo(f *testing.F) {
 	})
 }
 
-// Whatever the files say, only folders within a mount are read, from the process's
-// cgroup upwards.
+// For any file contents, psbench reads only folders within a mount, from the process's cgroup upwards.
 func FuzzCgroups(f *testing.F) {
 	f.Add("4:memory:/a/b\n0::/\n", mountHybrid)
 	f.Add("0::/../other\n", mountV2)

@@ -1,6 +1,6 @@
-// Package procfs reads facts about this machine from /proc and the cgroup folders of Linux. It is the only
-// reader of a process's stat, of the machine's memory and of cgroup limits, so psbench records the limits
-// that it enforces. Every function takes a file system: Here, or one of a test.
+// Package procfs reads facts about this machine from /proc and the cgroup folders of Linux. The package is the only
+// reader of a process's stat, of the machine's memory and of cgroup limits, so psbench records the limits that it
+// enforces. Every function takes a file system: Here, or a file system from a test.
 package procfs
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Here returns the file system of this machine, whose root is /.
+// Here returns the file system of this machine. The root of the file system is /.
 func Here() fs.FS { return os.DirFS("/") }
 
 // Text returns the content of a file, or "" if it cannot be read.
@@ -24,8 +24,8 @@ func Text(root fs.FS, name string) string {
 	return string(data)
 }
 
-// Field returns the value in the first line "name: value" of a file such as /proc/PID/status, without the
-// spaces around it. It is "" if the text has no such line.
+// Field returns the value in the first line "name: value" of a file such as /proc/PID/status, without surrounding
+// spaces. Field returns "" if there is no such line.
 func Field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
@@ -35,8 +35,8 @@ func Field(text, name string) string {
 	return ""
 }
 
-// MemTotal returns the bytes of memory that the kernel manages on this machine, whatever cgroups allow of
-// them; 0 if the kernel does not tell.
+// MemTotal returns the bytes of memory that the kernel manages on this machine, regardless of cgroups. MemTotal
+// returns 0 if the kernel does not report it.
 func MemTotal(root fs.FS) int64 {
 	bytes, err := meminfo(Text(root, "proc/meminfo"), "MemTotal")
 	if err != nil {
@@ -58,15 +58,15 @@ func meminfo(text, name string) (int64, error) {
 	return kib << 10, nil
 }
 
-// Load returns the machine's load average over a minute; ok is false if the kernel does not tell.
+// Load returns the machine's load average over a minute; ok is false if the kernel does not report it.
 func Load(root fs.FS) (load float64, ok bool) {
 	first, _, _ := strings.Cut(Text(root, "proc/loadavg"), " ")
 	load, err := strconv.ParseFloat(first, 64)
-	const most = 1e9 // no machine's; it keeps NaN and infinity out
+	const most = 1e9 // above any real load; excludes NaN and infinity
 	return load, err == nil && load >= 0 && load < most
 }
 
-// count reads a number that is not negative. It is false for anything else, such as "max" for no limit.
+// count reads a number that is not negative. count returns false for any other content, such as "max" for no limit.
 func count(text string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Tick is the unit of CPU times in /proc, on every platform of Linux that Go has.
+// Tick is the unit of CPU times in /proc, on every Linux platform that Go supports.
 const Tick = 10 * time.Millisecond
 
-// Stat is what /proc/PID/stat says about a process.
+// Stat holds values from /proc/PID/stat.
 type Stat struct {
 	PID, Parent, Group int
-	State              string        // R: it computes or waits for a core; Z: it ended and its parent has not waited
-	Exiting            bool          // it was killed or ended itself, and at most tidies up
-	CPU                time.Duration // in Ticks, ended threads included
-	ChildrenCPU        time.Duration // of the children that ended and were waited for
+	State              string        // R: running or waiting for a core; Z: ended, but its parent has not waited for it
+	Exiting            bool          // the process was killed or has ended, and at most still cleans up
+	CPU                time.Duration // CPU time in Ticks, ended threads included
+	ChildrenCPU        time.Duration // CPU time of children that ended and were waited for
 }
 
 // The columns of /proc/PID/stat after the name.
@@ -27,8 +27,8 @@ const (
 	columnGroup       = 2
 	columnFlags       = 6
 	columnCPU         = 11 // user, then system
-	columnChildrenCPU = 13 // the same
-	columns           = 15 // that are read, and those between
+	columnChildrenCPU = 13 // user, then system
+	columns           = 15 // number of columns to read
 )
 
 // flagExiting is the kernel's PF_EXITING.
@@ -41,7 +41,7 @@ func ReadStat(root fs.FS, pid int) (s Stat, ok bool) {
 	return s, ok
 }
 
-// parseStat reads the columns after the name, which may hold anything, brackets and spaces too.
+// parseStat reads the columns after the name. The name may contain any characters, including brackets and spaces.
 func parseStat(text string) (s Stat, ok bool) {
 	name := strings.LastIndexByte(text, ')')
 	fields := strings.Fields(text[name+1:])
@@ -68,10 +68,10 @@ func parseStat(text string) (s Stat, ok bool) {
 	return s, ok
 }
 
-// ticks adds CPU times up.
+// ticks returns the sum of CPU times.
 func ticks(fields []string) (sum time.Duration, ok bool) {
 	for _, field := range fields {
-		n, err := strconv.ParseUint(field, 10, 36) // 21 years
+		n, err := strconv.ParseUint(field, 10, 36) // 36 bits are 21 years
 		if err != nil {
 			return 0, false
 		}
@@ -80,7 +80,7 @@ func ticks(fields []string) (sum time.Duration, ok bool) {
 	return sum, true
 }
 
-// PIDs returns the numbers of all processes that can be seen.
+// PIDs returns the numbers of all visible processes.
 func PIDs(root fs.FS) ([]int, error) {
 	entries, err := fs.ReadDir(root, "proc")
 	var pids []int
@@ -92,8 +92,8 @@ func PIDs(root fs.FS) ([]int, error) {
 	return pids, err
 }
 
-// Children returns the children of a process, "self" or its number, in the order of the threads that started
-// them. It is empty where the kernel does not list them.
+// Children returns the children of a process, "self" or a number. The children are in the order of the threads that
+// started them. The result is empty if the kernel does not list children.
 func Children(root fs.FS, process string) (pids []int) {
 	threads, _ := fs.ReadDir(root, path.Join("proc", process, "task")) // the process may have ended
 	for _, thread := range threads {
@@ -102,12 +102,12 @@ func Children(root fs.FS, process string) (pids []int) {
 	return pids
 }
 
-// ThreadChildren returns the children that a thread started, whose folder is proc/PID/task/TID.
+// ThreadChildren returns the children that a thread started. The thread's folder is proc/PID/task/TID.
 func ThreadChildren(root fs.FS, folder string) []int {
 	return parsePIDs(Text(root, path.Join(folder, "children")))
 }
 
-// parsePIDs reads numbers of processes, which spaces separate, and ends at anything else.
+// parsePIDs reads process numbers separated by spaces, and stops at anything else.
 func parsePIDs(text string) []int {
 	var pids []int
 	for field := range strings.FieldsSeq(text) {

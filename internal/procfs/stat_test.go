@@ -56,7 +56,7 @@ func TestParsePIDs(t *testing.T) {
 	}
 }
 
-// Whatever a file says, times and numbers of processes are not negative.
+// For any file content, times and process numbers are not negative.
 func FuzzStat(f *testing.F) {
 	f.Add("4000 (a) b) S 1 77 77 0 -1 4194560 9 8 7 6 100 50 20 5 20 0 9 0 1234")
 	f.Add("14.80 12.97 8.49 3/134 27496\n")
@@ -75,7 +75,7 @@ func FuzzStat(f *testing.F) {
 	})
 }
 
-// A process that only tidies up has a flag or a state that says so.
+// A process that only cleans up has a certain flag or state.
 func TestExiting(t *testing.T) {
 	for text, want := range map[string]bool{
 		"7 (x) R 1 7 7 0 -1 4194560 0 0 0 0 1 1 0 0": false,
@@ -91,7 +91,7 @@ func TestExiting(t *testing.T) {
 	}
 }
 
-// This process sees itself, its parent's number, and its memory.
+// The functions find this process, its parent's number, and its memory.
 func TestHere(t *testing.T) {
 	s, ok := ReadStat(Here(), os.Getpid())
 	if !ok || s.PID != os.Getpid() || s.Parent != os.Getppid() || s.Exiting {

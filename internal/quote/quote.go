@@ -1,5 +1,5 @@
-// Package quote prepares foreign text for a message: values, contents of files, messages of
-// plugins, paths. For any input the result is short, valid UTF-8 without control characters.
+// Package quote prepares foreign text for a message: values, contents of files, messages of plugins, paths. For any
+// input, the result is short and valid UTF-8 without control characters.
 package quote
 
 import (
@@ -10,16 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// How many bytes of a word, and of a foreign message, are shown.
+// The most bytes that a message shows of a word, and of a foreign message.
 const (
 	wordBytes    = 200
 	messageBytes = 2000
 )
 
-// String is s in quotes.
+// String returns s in quotes.
 func String(s string) string { return limited(s, wordBytes, strconv.Quote) }
 
-// Word is s as it is where it is plain, a path say, and else in quotes.
+// Word returns s unchanged if it is plain, such as a path, and otherwise in quotes.
 func Word(s string) string {
 	if s != "" && len(s) <= wordBytes && strings.TrimSpace(s) == s && Plain(s) {
 		return s
@@ -27,13 +27,13 @@ func Word(s string) string {
 	return String(s)
 }
 
-// Text is s without quotes, for what has some of its own or is a number.
+// Text returns s without quotes, for texts that contain quotes or are numbers.
 func Text(s string) string { return limited(s, wordBytes, escape) }
 
 // Message quotes a sentence of a plugin or a library.
 func Message(s string) string { return limited(strings.TrimSpace(s), messageBytes, escape) }
 
-// Lines is Message of a text of several lines, each shown as a line.
+// Lines quotes a text of several lines like Message, but keeps each line on its own line.
 func Lines(s string) string {
 	return limited(s, messageBytes, func(s string) string {
 		lines := strings.Split(s, "\n")
@@ -44,7 +44,7 @@ func Lines(s string) string {
 	})
 }
 
-// Shell is s as a word that can be pasted into a shell, if it can be printed at all.
+// Shell returns s as a word that a user can paste into a shell. The result is printable only if s is.
 func Shell(s string) string {
 	const plain = "%+,-./:=@_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if s != "" && strings.Trim(s, plain) == "" {
@@ -53,8 +53,7 @@ func Shell(s string) string {
 	return "'" + strings.ReplaceAll(limited(s, messageBytes, escape), "'", `'\''`) + "'"
 }
 
-// limited applies show to the first bytes of s and says how many there are if those are
-// not all.
+// limited applies show to the first bytes of s. If s is longer, it adds the total number of bytes.
 func limited(s string, most int, show func(string) string) string {
 	if len(s) <= most {
 		return show(s)
@@ -66,7 +65,7 @@ func limited(s string, most int, show func(string) string) string {
 	return fmt.Sprintf("%s... (%d bytes)", show(s[:cut]), len(s))
 }
 
-// escape writes what cannot be printed as a Go string would have it.
+// escape writes unprintable characters as in a Go string.
 func escape(s string) string {
 	if Plain(s) {
 		return s
@@ -83,7 +82,7 @@ func escape(s string) string {
 	return out.String()
 }
 
-// Plain says whether s can be printed as it is.
+// Plain reports whether s can be printed unchanged.
 func Plain(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

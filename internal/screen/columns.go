@@ -8,8 +8,8 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// Columns writes what Grid does without its lines, two spaces between columns, for where every
-// line of the screen counts.
+// Columns writes a table like Grid but without lines, with two spaces between columns. Columns suits output where
+// every line of the screen counts.
 func (p *Page) Columns(columns []Column, rows [][]string) {
 	l := fit(columns, quoted(rows), p.Width, spaces)
 	for _, row := range slices.Concat([][]string{names(columns)}, quoted(rows)) {
@@ -18,7 +18,7 @@ func (p *Page) Columns(columns []Column, rows [][]string) {
 	p.leftOut(l)
 }
 
-// plain writes the cells of a row that are shown; words are broken over several lines.
+// plain writes the visible cells of a row. plain breaks words over several lines.
 func (l *layout) plain(p *Page, columns []Column, row []string) {
 	cells, height := make([][]string, len(l.shown)), 0
 	for i, k := range l.shown {
@@ -40,6 +40,6 @@ func (l *layout) plain(p *Page, columns []Column, row []string) {
 			}
 			line += text + "  "
 		}
-		_, _ = p.WriteString(strings.TrimRight(line, " ") + "\n") // into memory
+		_, _ = p.WriteString(strings.TrimRight(line, " ") + "\n") // writing to memory cannot fail
 	}
 }

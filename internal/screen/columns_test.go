@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Columns gives way as a grid does.
+// Columns shrinks in the same order as a grid.
 func TestColumnsFit(t *testing.T) {
 	columns := []Column{Left("ms"), Right("count").Yields(1), Right("p50"), Right("share").Yields(2)}
 	rows := [][]string{{"forward", "50", "3.8", "17.2 %"}, {"  of that waiting for others", "9", "12.4", ""}}
@@ -48,8 +48,7 @@ left out, for the screen has 36
 	}
 }
 
-// No columns whose numbers may all yield are wider than their screen, and no line ends with a
-// space.
+// Columns are never wider than the screen if all their number columns may be left out. No line ends with a space.
 func TestColumnsAreNoWiderThanTheirScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		columns, rows := drawNumbers(t)

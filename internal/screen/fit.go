@@ -8,34 +8,34 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// How narrow a column of words gets: before columns yield, and once none is left to yield.
+// The minimum width of a column of words: before columns are left out, and when no more can be left out.
 const (
 	narrow    = 20
 	narrowest = 8
 )
 
-// frame is the columns of a screen that stand around cells: of every cell, and of all but that.
+// frame is the number of screen columns around cells: for every cell, and in addition for the whole row.
 type frame struct{ each, all int }
 
-// The frame of a grid is a border and two spaces of each column, and the last border; plain
-// columns have two spaces between them.
+// A grid has a border and two spaces for each column, and a last border. Plain columns have two spaces between
+// them.
 var (
 	borders = frame{each: 3, all: 1}
 	spaces  = frame{each: 2, all: -2}
 )
 
-// layout is what of a grid is shown.
+// layout is the visible part of a grid.
 type layout struct {
 	frame  frame
 	shown  []int    // columns, in order
-	widths []int    // of their cells
-	left   []string // names of the columns that are not shown, in the order in which they went
+	widths []int    // widths of the cells
+	left   []string // names of the hidden columns, in the order in which they were hidden
 }
 
-// fit lays columns out on a screen of so many columns, 0 for any. What is too wide gives way
-// in this order: headings break at spaces; cells of words do, the widest column
-// first; columns that yield go, one after the other, and the words take the room that each
-// leaves; last, words break wherever they must. What is still too wide then sticks out.
+// fit lays columns out on a screen of the given width, 0 for any. If they are too wide, fit shrinks them in this
+// order. First, it breaks headings at spaces. Then it breaks cells of words, the widest column first. Then it hides
+// columns that yield, one after the other, and gives their space to the words. Finally, it breaks words at any
+// place. If that is not enough, the text is wider than the screen.
 func fit(columns []Column, rows [][]string, screen int, frame frame) *layout {
 	l := &layout{frame: frame}
 	for k := range columns {
@@ -53,7 +53,7 @@ func fit(columns []Column, rows [][]string, screen int, frame frame) *layout {
 	return l
 }
 
-// next is the place among the shown columns of the one that yields next, or -1.
+// next returns the position, among the visible columns, of the next column to hide, or -1.
 func (l *layout) next(columns []Column) int {
 	next := -1
 	for i, k := range l.shown {
@@ -64,11 +64,11 @@ func (l *layout) next(columns []Column) int {
 	return next
 }
 
-// narrow chooses widths for the shown columns and says whether they fit. No column of
-// words gets narrower than least for it.
+// narrow chooses widths for the visible columns and reports whether they fit. No column of words becomes narrower
+// than least as a result.
 func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bool {
 	l.widths = make([]int, len(l.shown))
-	broken := make([]int, len(l.shown)) // widths with headings as narrow as their words
+	broken := make([]int, len(l.shown)) // widths if headings are as narrow as their longest words
 	for i, k := range l.shown {
 		for _, row := range rows {
 			l.widths[i] = max(l.widths[i], broad(strings.Split(row[k], "\n")))
@@ -77,7 +77,7 @@ func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bo
 		l.widths[i] = max(l.widths[i], twwidth.Width(columns[k].Name))
 	}
 	over := func() bool { return screen > 0 && sum(l.widths)+l.frame.each*len(l.shown)+l.frame.all > screen }
-	for over() { // headings, the one that gives most first
+	for over() { // headings, starting with the one that saves most
 		most := 0
 		for i := range l.widths {
 			if l.widths[i]-broken[i] > l.widths[most]-broken[most] {
@@ -105,7 +105,7 @@ func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bo
 	return true
 }
 
-// broad is the width of the widest of some texts.
+// broad returns the width of the widest text.
 func broad(texts []string) int {
 	width := 0
 	for _, text := range texts {

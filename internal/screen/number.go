@@ -9,12 +9,13 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Number shows a value with four significant digits.
+// Number formats a value with four significant digits.
 func Number(x float64) string { return Significant(x, 4) }
 
-// Significant shows a value with so many significant digits, but all those before the point, in groups, and without an
-// exponent between 1e-4 and 1e12. It is "-" of one that is not finite. Halves are rounded away from zero. The page
-// shows numbers by the same rules: web/src/format.js has them, and web/testdata/numbers.json holds both to them.
+// Significant formats a value with the given number of significant digits. Significant always shows all digits
+// before the point, in groups, and uses no exponent between 1e-4 and 1e12. A value that is not finite gives "-".
+// Halves are rounded away from zero. The page formats numbers by the same rules in web/src/format.js. The file
+// web/testdata/numbers.json tests both.
 func Significant(x float64, digits int) string {
 	switch {
 	case !numeral.Finite(x):
@@ -40,9 +41,10 @@ func Significant(x float64, digits int) string {
 	return sign + value.FloatString(digits-1) + "e" + strings.Replace(strconv.Itoa(exponent), "-", "−", 1)
 }
 
-// exponentOf is the exponent of a size once it is rounded to so many digits: 3 of 999.96 with four.
+// exponentOf returns the exponent of a size after rounding to so many digits. For example, it is 3 for 999.96 with
+// four digits.
 func exponentOf(size float64, digits int) int {
 	_, text, _ := strings.Cut(strconv.FormatFloat(size, 'e', digits-1, 64), "e")
-	exponent, _ := strconv.Atoi(text) // FormatFloat wrote it
+	exponent, _ := strconv.Atoi(text) // the text comes from FormatFloat
 	return exponent
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Numbers are shown as the page shows them.
+// Numbers are formatted as on the page.
 func TestNumber(t *testing.T) {
 	data, err := os.ReadFile("../../web/testdata/numbers.json")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package screen lays text out for a screen: grids and lines that fit its width.
+// Package screen formats text for a screen: grids and lines that fit its width.
 package screen
 
 import (
@@ -14,52 +14,51 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Page is text that is yet to be written to a screen of Width columns. Width 0 is that of
-// a file or a pipe, where nothing is broken or left out.
+// Page is text to be written to a screen of Width columns. Width 0 means a file or a pipe, for which nothing is
+// broken or left out.
 type Page struct {
 	bytes.Buffer
 	Width int
 }
 
-// Column is a heading, the side on which its cells are aligned, and how soon it gives way
-// on a narrow screen.
+// Column has a heading, the alignment of its cells, and its order of hiding on a narrow screen.
 type Column struct {
 	Name   string
 	side   tw.Align
 	yields int
 }
 
-// Left is a column of words, which may be broken over several lines.
+// Left returns a column of words, which may be broken over several lines.
 func Left(name string) Column { return Column{Name: name, side: tw.AlignLeft} }
 
-// Right is a column of numbers, which are never broken.
+// Right returns a column of numbers, which are never broken.
 func Right(name string) Column { return Column{Name: name, side: tw.AlignRight} }
 
-// Yields is the column as one that is left out where the grid does not fit otherwise, the
-// one with the lowest order, from 1 on, first.
+// Yields returns the column as one that is hidden if the grid does not fit. Columns with the lowest order, from 1
+// on, are hidden first.
 func (c Column) Yields(order int) Column {
 	c.yields = order
 	return c
 }
 
-// Line writes a line, broken at spaces where the screen ends; what follows the first break
-// is indented by so many columns.
+// Line writes a line and breaks it at spaces where the screen ends. Text after the first break is indented by so
+// many columns.
 func (p *Page) Line(indent int, text string) {
 	lines := []string{text}
 	if p.Width > 0 {
 		lines = hang(text, p.Width, indent)
 	}
-	_, _ = p.WriteString(strings.Join(lines, "\n") + "\n") // into memory
+	_, _ = p.WriteString(strings.Join(lines, "\n") + "\n") // writing to memory cannot fail
 }
 
-// Text writes lines, each as Line does without an indent.
+// Text writes lines like Line, without an indent.
 func (p *Page) Text(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		p.Line(0, line)
 	}
 }
 
-// Labelled writes a line that begins with a label; without a text, nothing.
+// Labelled writes a line that begins with a label. Labelled writes nothing if the text is empty.
 func (p *Page) Labelled(label, text string) {
 	if text != "" {
 		p.Line(12, fmt.Sprintf("%-11s %s", label, text))
@@ -72,16 +71,15 @@ func (p *Page) Title(text string) {
 	p.Line(0, strings.Repeat("-", twwidth.Width(text)))
 }
 
-// Table writes a grid that is ruled, below a blank line and a title.
+// Table writes a grid with lines between rows, below a blank line and a title.
 func (p *Page) Table(title string, columns []Column, rows [][]string) error {
 	p.Line(0, "")
 	p.Line(2, title)
 	return p.Grid(columns, rows, true)
 }
 
-// Grid writes a grid that fits the screen, with ruled set with a line between rows. What
-// plugins say may be in cells. Below a grid of which columns were left out a line names
-// them.
+// Grid writes a grid that fits the screen. If ruled is set, it has a line between rows. Cells may contain text from
+// plugins. If columns are hidden, a line below the grid names them.
 func (p *Page) Grid(columns []Column, rows [][]string, ruled bool) error {
 	cells := quoted(rows)
 	l := fit(columns, cells, p.Width, borders)
@@ -92,14 +90,14 @@ func (p *Page) Grid(columns []Column, rows [][]string, ruled bool) error {
 	return nil
 }
 
-// leftOut names the columns that are not shown.
+// leftOut names the hidden columns.
 func (p *Page) leftOut(l *layout) {
 	if l.left != nil {
 		p.Line(2, fmt.Sprintf("left out, for the screen has %d columns: %s", p.Width, strings.Join(l.left, ", ")))
 	}
 }
 
-// Lines is how many lines the page has.
+// Lines returns the number of lines of the page.
 func (p *Page) Lines() int { return bytes.Count(p.Bytes(), []byte("\n")) }
 
 func quoted(rows [][]string) [][]string {
@@ -120,7 +118,7 @@ func names(columns []Column) []string {
 	return out
 }
 
-// write writes the columns that are shown.
+// write writes the visible columns.
 func (l *layout) write(p *Page, columns []Column, rows [][]string, ruled bool) error {
 	var heading []string
 	var sides tw.CellAlignment

@@ -19,7 +19,7 @@ func TestWrap(t *testing.T) {
 		{"", 5, 0, []string{""}},
 		{"short", 5, 0, []string{"short"}},
 		{"two words", 5, 0, []string{"two", "words"}},
-		{"label    a text", 12, 9, []string{"label    a", "text"}}, // an indent of most of the screen is none
+		{"label    a text", 12, 9, []string{"label    a", "text"}}, // an indent of most of the screen is ignored
 		{"label  some words here", 16, 7, []string{"label  some", "       words", "       here"}},
 		{"type,name", 6, 0, []string{"type,", "name"}},
 		{"unbreakable", 5, 0, []string{"unbre", "akabl", "e"}},
@@ -38,7 +38,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// Nothing but spaces is added or lost, and no line is wider than the screen.
+// Only spaces are added or removed, and no line is wider than the screen.
 func TestWrapKeepsTheText(t *testing.T) {
 	letters := rapid.StringOfN(rapid.RuneFrom([]rune("ab,_/=é世 ")), 0, 60, -1)
 	squeezed := func(text string) string { return strings.ReplaceAll(text, " ", "") }
@@ -57,7 +57,7 @@ func TestWrapKeepsTheText(t *testing.T) {
 	})
 }
 
-// A grid gives way in the order that is promised.
+// A grid shrinks in the documented order.
 func TestGridFits(t *testing.T) {
 	columns := []Column{Left("name"), Right("count").Yields(2), Right("latency µs").Yields(1), Left("what it is")}
 	rows := [][]string{{"push_pull", "1234", "56.7", "a push of a gradient and the answer to it"},
@@ -119,7 +119,7 @@ left out, for the screen has
 	}
 }
 
-// drawNumbers draws columns of a name and of numbers that may all yield, and their rows.
+// drawNumbers draws one column of names, several columns of numbers that may all be hidden, and their rows.
 func drawNumbers(t *rapid.T) ([]Column, [][]string) {
 	columns := []Column{Left("name")}
 	for range rapid.IntRange(0, 6).Draw(t, "numbers") {
@@ -136,7 +136,7 @@ func drawNumbers(t *rapid.T) ([]Column, [][]string) {
 	return columns, rows
 }
 
-// No grid whose numbers may all yield is wider than its screen.
+// A grid is never wider than the screen if all its number columns may be hidden.
 func TestGridIsNoWiderThanItsScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		columns, rows := drawNumbers(t)

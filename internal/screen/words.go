@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Count is "1 run" or "7 runs", of a noun whose plural ends in s.
+// Count returns "1 run" or "7 runs". The plural of the noun must end in s.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -14,10 +14,10 @@ func Count(n int, noun string) string {
 	return Thousands(int64(n)) + " " + noun + "s"
 }
 
-// Thousands is a count with its digits in groups, e.g. 1,234.
+// Thousands formats a count with its digits in groups, e.g. 1,234.
 func Thousands(n int64) string { return Grouped(strconv.FormatInt(n, 10)) }
 
-// Grouped is a decimal number with the digits before its point in groups: 1,234.5.
+// Grouped formats a decimal number with the digits before its point in groups: 1,234.5.
 func Grouped(number string) string {
 	whole, rest, point := strings.Cut(number, ".")
 	for i := len(whole) - 3; i > 0 && isDigit(whole[i-1]); i -= 3 {
@@ -31,12 +31,13 @@ func Grouped(number string) string {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// Percent shows a share from 0 to 1.
+// Percent formats a share from 0 to 1.
 func Percent(share float64) string {
 	return Grouped(strconv.FormatFloat(100*share, 'f', 1, 64)) + " %"
 }
 
-// GiveOrTake says after a time by how much it may be wrong, as " ± 0.15 ms"; "" of one that is exact.
+// GiveOrTake returns the possible error of a time as a suffix, such as " ± 0.15 ms". GiveOrTake returns "" for an
+// exact time.
 func GiveOrTake(ms float64) string {
 	if ms <= 0 {
 		return ""
@@ -44,7 +45,7 @@ func GiveOrTake(ms float64) string {
 	return fmt.Sprintf(" ± %.3g ms", ms)
 }
 
-// Cut is a text that has at most so many characters, the last of which is … if there were more.
+// Cut shortens a text to at most so many characters. If it removes some, the last character is ….
 func Cut(text string, columns int) string {
 	if runes := []rune(text); len(runes) > columns {
 		return string(runes[:max(0, columns-1)]) + "…"

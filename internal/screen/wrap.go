@@ -7,8 +7,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
 
-// wrap breaks the lines of a text so that none is wider than width: at spaces, and inside
-// a word only where that is wider alone.
+// wrap breaks the lines of a text so that none is wider than width. wrap breaks at spaces, and inside a word only
+// if the word alone is wider.
 func wrap(text string, width int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -20,8 +20,8 @@ func wrap(text string, width int) []string {
 // spaced matches a word with the spaces before it.
 var spaced = regexp.MustCompile(` *[^ ]+`)
 
-// hang is wrap of one line whose first break all others are indented after. An indent of
-// half the width or more is none.
+// hang wraps one line and indents all lines after the first break. hang ignores an indent of half the width or
+// more.
 func hang(line string, width, indent int) []string {
 	fits := func(text string) bool { return twwidth.Width(text) <= width }
 	if fits(line) {
@@ -38,7 +38,7 @@ func hang(line string, width, indent int) []string {
 			current += word
 			continue
 		}
-		word = strings.TrimLeft(word, " ") // the spaces at a break go
+		word = strings.TrimLeft(word, " ") // drops the spaces at a break
 		if current != "" {
 			lines, current = append(lines, current), margin
 		}
@@ -51,8 +51,8 @@ func hang(line string, width, indent int) []string {
 	return append(lines, current)
 }
 
-// piece is the start of a word that fits into width, at least one character: up to the last
-// sign after which words break best, or as much as there is room for.
+// piece returns the start of a word that fits into width, at least one character. If possible, it ends after a
+// character that suits a break; otherwise it is as long as possible.
 func piece(word string, width int) string {
 	room, end := 0, 0
 	for i, r := range word {

@@ -1,4 +1,4 @@
-// Package settings decodes the settings of parts, and says what is wrong with a value.
+// Package settings decodes the settings of parts and reports invalid values.
 package settings
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Decode reads a JSON object into dst, which holds the defaults.
+// Decode reads a JSON object into dst, which already holds the defaults.
 func Decode(raw []byte, dst any) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	var values map[string]any // nil if raw is no object; the decoder below reports that
+	var values map[string]any // nil if raw is not an object; the decoder below reports that
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	_ = dec.Decode(&values)
@@ -31,7 +31,8 @@ func Decode(raw []byte, dst any) error {
 		}
 	}
 	err := decode(raw, dst)
-	if typ := (*json.UnmarshalTypeError)(nil); errors.As(err, &typ) && values != nil { // which 1.0 is for an integer
+	// the decoder also reports 1.0 for an integer
+	if typ := (*json.UnmarshalTypeError)(nil); errors.As(err, &typ) && values != nil {
 		values, _ = plain(values, reflect.TypeOf(dst).Elem(), false).(map[string]any)
 		if written, e := json.Marshal(values); e == nil {
 			err = decode(written, dst)
@@ -56,8 +57,8 @@ func decode(raw []byte, dst any) error {
 	return dec.Decode(dst)
 }
 
-// plain is a value with the digits of whole numbers where a t holds integers, for which encoding/json does not take
-// 1.0 or 1e3, and with 1 and 0 for true and false in lists of numbers.
+// plain rewrites a value for a field of type t. plain writes whole numbers for integers without point or exponent,
+// because encoding/json refuses 1.0 and 1e3. In lists of numbers, it replaces true and false by 1 and 0.
 func plain(value any, t reflect.Type, inList bool) any {
 	switch v := value.(type) {
 	case bool:
@@ -84,7 +85,8 @@ func plain(value any, t reflect.Type, inList bool) any {
 	return value
 }
 
-// elementOf is the type of what an object that is decoded as a t has under a name; nil if it has nothing there.
+// elementOf returns the type of an object's element with this name, if the object is decoded as a t. elementOf
+// returns nil if t has no such element.
 func elementOf(t reflect.Type, name string) reflect.Type {
 	switch t.Kind() {
 	case reflect.Map:
@@ -99,11 +101,10 @@ func elementOf(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// CheckValue says what is wrong with the value of a setting, whatever its type: JSON whose
-// numbers are json.Number. A number must be one that a float32 can hold, since everything
-// is computed with those: a larger one would be infinite, a smaller one 0. A list must hold
-// no null, which encoding/json takes for 0 in a list of numbers. The error begins with what
-// the value does, as in "is 1e39 but must be ...".
+// CheckValue returns an error if the value of a setting is invalid for every type. The value is JSON with numbers
+// as json.Number. A float32 must be able to hold each number, because all computation uses float32: a larger number
+// would become infinite, a smaller one 0. A list must not contain null, because encoding/json reads null as 0 in a
+// list of numbers. The error begins with a verb, as in "is 1e39 but must be ...".
 func CheckValue(value any) error {
 	place, bad, found := faultOf(value)
 	const held = "a number that a float32 can hold: 0, or from 1.4e-45 to 3.4e38 in size"
@@ -119,7 +120,7 @@ func CheckValue(value any) error {
 	}
 }
 
-// faultOf finds what must not be in a value, and its place there, as in [3][1].
+// faultOf finds an invalid element in a value, and its place there, such as [3][1].
 func faultOf(value any) (place string, bad any, found bool) {
 	switch v := value.(type) {
 	case json.Number:
@@ -143,16 +144,15 @@ func faultOf(value any) (place string, bad any, found bool) {
 	return "", nil, false
 }
 
-// fitsFloat32 says that a number is neither infinite as a float32 nor 0 unless it is 0.
+// fitsFloat32 reports whether a number is finite as a float32, and not 0 unless it is exactly 0.
 func fitsFloat32(n json.Number) bool {
 	v, err := strconv.ParseFloat(string(n), 32)
 	mantissa, _, _ := strings.Cut(strings.ToLower(string(n)), "e")
 	return err == nil && (v != 0 || !strings.ContainsAny(mantissa, "123456789"))
 }
 
-// misfit finds a value that its Go type cannot hold in what could not be decoded as a t, and
-// its place there, as in .sizes[3]: what encoding/json says of it has neither the index
-// nor, of a string, the value. The type that is wanted there is nil where all values fit.
+// misfit finds the element that made decoding as a t fail, and its place, such as .sizes[3]. The error of
+// encoding/json has neither the index nor the value of a string. The type wanted is nil if all elements fit.
 func misfit(value any, t reflect.Type) (place string, bad any, wanted reflect.Type) {
 	switch v := value.(type) {
 	case []any:
@@ -186,10 +186,10 @@ func misfit(value any, t reflect.Type) (place string, bad any, wanted reflect.Ty
 	return "", value, t
 }
 
-// typeWords is what a setting of a type must be.
+// typeWords describes the values that a setting of a type accepts.
 func typeWords(t reflect.Type) string {
 	if w, ok := reflect.Zero(t).Interface().(interface{ Words() string }); ok {
-		return w.Words() // of a type that reads its JSON itself
+		return w.Words() // the type reads its JSON itself
 	}
 	switch JSONType(t) {
 	case "bool":
@@ -206,7 +206,7 @@ func typeWords(t reflect.Type) string {
 	}
 }
 
-// show is a value as JSON, fit to be printed.
+// show returns a value as printable JSON.
 func show(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -215,8 +215,7 @@ func show(value any) string {
 	return quote.Text(string(text))
 }
 
-// JSONType is what a setting of a Go type is in JSON: bool, integer, number, string, list
-// or object.
+// JSONType returns the JSON type of a setting with this Go type: bool, integer, number, string, list or object.
 func JSONType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Bool:

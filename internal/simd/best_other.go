@@ -2,5 +2,5 @@
 
 package simd
 
-// best is the highest level of this machine.
+// best returns the highest level of this machine.
 func best() Level { return Portable }

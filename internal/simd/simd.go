@@ -1,4 +1,4 @@
-// Package simd says which vector instructions the float32 kernels of this process use.
+// Package simd chooses the vector instructions that the float32 kernels of this process use.
 package simd
 
 import (
@@ -13,9 +13,9 @@ import (
 // Level is a set of vector instructions.
 type Level int
 
-// The levels. Each includes the ones before it.
+// The levels. Each level includes the previous ones.
 const (
-	Portable Level = iota // Go alone
+	Portable Level = iota // plain Go
 	AVX2                  // AVX2 and FMA, 8 float32 at a time
 	AVX512                // AVX-512 F, VL, BW and DQ, and BMI2, 16 float32 at a time
 )
@@ -27,7 +27,7 @@ var names = [...]string{Portable: "portable", AVX2: "avx2", AVX512: "avx512"}
 
 func (l Level) String() string { return names[l] }
 
-// Parse returns the level of a name.
+// Parse returns the level with this name.
 func Parse(name string) (Level, error) {
 	for l, n := range names {
 		if n == name {
@@ -38,7 +38,7 @@ func Parse(name string) (Level, error) {
 		strings.Join(names[:], ", "))
 }
 
-// Available lists the levels of this machine, the lowest first.
+// Available lists the levels of this machine, lowest first.
 func Available() []Level {
 	var out []Level
 	for l := Portable; l <= best(); l++ {
@@ -47,9 +47,8 @@ func Available() []Level {
 	return out
 }
 
-// Chosen is the level that this process uses: the one that the environment variable
-// names, else the machine's best. A name that is not known, or that the machine does not
-// have, is an error; the level is Portable then.
+// Chosen returns the level that this process uses. The environment variable names it; otherwise it is the machine's
+// best. An unknown or unsupported name is an error, with the level Portable.
 var Chosen = sync.OnceValues(func() (Level, error) { return choose(os.Getenv(Variable), best()) })
 
 func choose(name string, best Level) (Level, error) {

@@ -1,4 +1,4 @@
-// Package spelling finds what a misspelt name was meant to be, and names what it could be.
+// Package spelling suggests corrections for misspelt names and lists the valid names.
 package spelling
 
 import (
@@ -11,17 +11,17 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// longest bounds names, in bytes: a longer one is no slip, and would take long to compare.
+// longest limits the length of names in bytes. A longer name is not a typing error, and comparing it would take
+// long.
 const longest = 100
 
-// An error names all of up to mostListed names, of more the nearest ones.
+// An error lists all names if there are up to mostListed, and otherwise only similar names.
 const (
 	mostListed = 8
 	nearest    = 5
 )
 
-// Nearest is the candidate most like name, or "" if none is near enough to be
-// a slip of the fingers.
+// Nearest returns the candidate most similar to name, or "" if none is similar enough for a typing error.
 func Nearest(name string, candidates []string) string {
 	if len(name) > longest {
 		return ""
@@ -39,7 +39,7 @@ func distance(a, b string) int {
 	return levenshtein.ComputeDistance(strings.ToLower(a), strings.ToLower(b))
 }
 
-// Hint ends an error about an unknown name: "; did you mean "average"?", or what Choices says.
+// Hint returns the end of an error about an unknown name: "; did you mean "average"?", or the text of Choices.
 func Hint(name string, known []string, noun, all string) string {
 	if near := Nearest(name, known); near != "" {
 		return "; did you mean " + quote.String(near) + "?"
@@ -47,9 +47,9 @@ func Hint(name string, known []string, noun, all string) string {
 	return "; " + Choices(name, known, noun, all)
 }
 
-// Choices names what an unknown name could be, in a clause: "the keys are a, b", and of many the nearest ones. The
-// noun, in the plural, may be missing. All says what shows the rest, as in "psbench list shows all"; "" if nothing
-// does.
+// Choices lists the valid names in a clause: "the keys are a, b". If there are many, it lists only the most similar
+// ones. The noun is in the plural and may be empty. The text all names a command that shows the rest, as in
+// "psbench list shows all"; "" if there is none.
 func Choices(name string, known []string, noun, all string) string {
 	switch n := len(known); {
 	case n == 0:

@@ -1,6 +1,5 @@
-// Package splitmix provides the pseudo-random streams that initial weights and
-// generated data are drawn from. A stream is a pure function of a seed and a
-// stream number, simple enough to be rebuilt bit for bit in any language:
+// Package splitmix provides the pseudo-random streams for initial weights and generated data. A stream is a pure
+// function of a seed and a stream number. Any language can reproduce it bit for bit:
 //
 //	state  = seed*1000003 + number                    (mod 2^64)
 //	state += 0x9E3779B97F4A7C15                       before each value
@@ -9,8 +8,7 @@
 //	x      = (x ^ (x >> 27)) * 0x94D049BB133111EB
 //	value  = x ^ (x >> 31)                            (SplitMix64)
 //
-// Models number their streams by parameter tensor, from 0 in registration
-// order.
+// Models number their streams by parameter tensor, from 0 in registration order.
 package splitmix
 
 import "math/bits"
@@ -20,8 +18,7 @@ const (
 	stateStride = 0x9E3779B97F4A7C15
 )
 
-// Stream yields the values of one stream in order. It is not safe for
-// concurrent use.
+// Stream yields the values of one stream in order. Stream is not safe for concurrent use.
 type Stream struct{ state uint64 }
 
 // New starts the stream of the given seed and number at its first value.
@@ -38,9 +35,8 @@ func (s *Stream) Uint64() uint64 {
 	return x ^ x>>31
 }
 
-// IntN returns a uniform integer in [0, n), for n > 0: the high half of the
-// 128-bit product of n and the next value. Values whose low half is below
-// 2^64 mod n are passed over, which makes the result free of bias.
+// IntN returns a uniform integer in [0, n), for n > 0: the high half of the 128-bit product of n and the next
+// value. IntN skips values whose low half is below 2^64 mod n, which makes the result free of bias.
 func (s *Stream) IntN(n int) int {
 	threshold := -uint64(n) % uint64(n) // #nosec G115 -- n > 0
 	for {
@@ -51,9 +47,8 @@ func (s *Stream) IntN(n int) int {
 	}
 }
 
-// Uniform fills dst with float32 values in [-bound, bound) from the start of
-// the stream: with u the top 24 bits of a value over 2^24, which float32 holds
-// exactly, an element is (2u - 1) * bound.
+// Uniform fills dst with float32 values in [-bound, bound) from the start of the stream. Let u be the top 24 bits
+// of a value divided by 2^24, which float32 holds exactly. The element is then (2u - 1) * bound.
 func Uniform(seed, tensor uint64, dst []float32, bound float32) {
 	s := New(seed, tensor)
 	for i := range dst {

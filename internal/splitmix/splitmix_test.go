@@ -36,7 +36,7 @@ func TestUniformBitForBit(t *testing.T) {
 		seed, tensor uint64
 		bound        float64
 		head         []uint32
-		xor          uint32 // of the bits of the first 1000 values
+		xor          uint32 // XOR of the bits of the first 1000 values
 	}{
 		{1, 0, 1, []uint32{0xbe97feb8, 0x3f7a7192, 0xbf2edf84, 0x3f2fa58c}, 0x832951dc},
 		{7, 3, 1 / math.Sqrt(1024), []uint32{0x3c5facbc, 0xbcc5a1a0, 0xbced484e, 0x3ce91c90}, 0x8cca6bcc},
@@ -66,7 +66,7 @@ func TestIntN(t *testing.T) {
 		want []int
 	}{
 		{100, []int{64, 5, 51, 69, 91, 93, 87, 2, 21, 8}},
-		// Passes values over.
+		// These values make IntN skip some.
 		{3 << 61, []int{4487866917762375774, 365220040689164737, 3565691850994395444, 4776488598636153295}},
 	} {
 		t.Run(fmt.Sprint(c.n), func(t *testing.T) {

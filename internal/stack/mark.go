@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Mark says for whom a goroutine works. Goroutines inherit it from the one that starts them, whatever library is
-// between, as labels of profiles do: it is one.
+// Mark names the code that a goroutine works for. A goroutine inherits the mark from the goroutine that starts it,
+// even through libraries. Marks are implemented as profiler labels.
 type Mark string
 
-// The marks. Unmarked are goroutines that package runtime starts, as for timers, and those whose labels a profiler
-// replaced.
+// The marks. Some goroutines are unmarked: those that package runtime starts, for example for timers, and those
+// whose labels a profiler replaced.
 const (
 	Unmarked   Mark = ""
 	ForPsbench Mark = "psbench"
@@ -22,12 +22,12 @@ const (
 
 const markLabel = "for"
 
-// Set marks the calling goroutine, which may have no labels of its own.
+// Set marks the calling goroutine. This replaces all other labels of the goroutine.
 func (m Mark) Set() {
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(markLabel, string(m))))
 }
 
-// Run calls f on a goroutine with the mark and waits for it.
+// Run calls f on a marked goroutine and waits for its end.
 func (m Mark) Run(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -38,7 +38,7 @@ func (m Mark) Run(f func()) {
 	<-done
 }
 
-// markIn reads the mark in the header of a goroutine's stack: [select labels:{"for": "part"}].
+// markIn reads the mark from the header of a goroutine's stack: [select labels:{"for": "part"}].
 func markIn(header string) Mark {
 	for _, m := range []Mark{ForPsbench, ForPart} {
 		if strings.Contains(header, `"`+markLabel+`": "`+string(m)+`"`) {
@@ -48,15 +48,15 @@ func markIn(header string) Mark {
 	return Unmarked
 }
 
-// longest bounds the text of all stacks, in bytes: what is beyond it is missing.
+// longest limits the text of all stacks in bytes. Text beyond this limit is missing.
 const longest = 64 << 20
 
-// All are all goroutines of this process with their marks. One call at a time: for so long it changes GODEBUG, by which
-// the runtime adds labels to stacks.
+// All returns all goroutines of this process with their marks. Only one call runs at a time, because it temporarily
+// changes GODEBUG, which makes the runtime add labels to stacks.
 func All() []Goroutine {
 	const variable = "GODEBUG"
 	before, set := os.LookupEnv(variable)
-	_ = os.Setenv(variable, before+",tracebacklabels=1") // which takes every name and value without NUL
+	_ = os.Setenv(variable, before+",tracebacklabels=1") // the value contains no NUL, so Setenv accepts it
 	defer func() {
 		if set {
 			_ = os.Setenv(variable, before)

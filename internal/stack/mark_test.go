@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A goroutine has the mark of what started it, with others between, and the environment is as it was.
+// A goroutine inherits the mark of the goroutine that started it, also through others. The environment is unchanged
+// afterwards.
 func TestMarksAreInherited(t *testing.T) {
 	t.Setenv("GODEBUG", "madvdontneed=1")
 	stop := make(chan struct{})
@@ -21,7 +22,7 @@ func TestMarksAreInherited(t *testing.T) {
 		})
 	}
 	wg.Go(func() { <-stop })
-	for range 1000 { // until all have begun
+	for range 1000 { // until all goroutines have started
 		clear(marked)
 		for _, g := range All() {
 			marked[g.Mark] = true

@@ -1,4 +1,4 @@
-// Package stack reads what the Go runtime prints of goroutines, and says whose code it shows.
+// Package stack parses the goroutine stacks that the Go runtime prints, and finds the owner of the code.
 package stack
 
 import (
@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// Owner is whose code a function is.
+// Owner is the owner of a function's code.
 type Owner int
 
 // The owners: Go's own packages, psbench, the plugin, and libraries. psbench and plugins may use the same
-// libraries, so a frame of a library belongs to the caller that called or started it.
+// libraries, so a library's frame belongs to the caller that called or started it.
 const (
 	Go Owner = iota
 	Psbench
@@ -21,9 +21,9 @@ const (
 	Library
 )
 
-// OwnerOf says whose code a function in a file of the folder dir is. Go's own packages
-// lie in a folder src of their names, or, with -trimpath, in one of the name alone; some of their
-// functions are the runtime's and lie there.
+// OwnerOf returns the owner of a function in a file of the folder dir. Go's own packages are in a folder src
+// followed by their name. With -trimpath, the folder is the name alone. Some functions of these packages are part
+// of the runtime and are in its folder.
 func OwnerOf(function, dir string) Owner {
 	base := path.Base(function)
 	name, _, inPackage := strings.Cut(base, ".")
@@ -56,7 +56,7 @@ var module = sync.OnceValue(func() string {
 
 // Frame is a call on a stack.
 type Frame struct {
-	Function string // with the path of its package, without arguments
+	Function string // name with its package path, without arguments
 	Place    string // file:line
 }
 
@@ -72,19 +72,19 @@ func FrameOf(call, place string) Frame {
 // Owner returns the owner of the frame's function.
 func (f Frame) Owner() Owner { return OwnerOf(f.Function, path.Dir(f.Place)) }
 
-// String is the frame as messages have it, as in main.(*server).Receive (parts.go:12).
+// String formats the frame for messages, as in main.(*server).Receive (parts.go:12).
 func (f Frame) String() string { return path.Base(f.Function) + " (" + path.Base(f.Place) + ")" }
 
 // Goroutine is one goroutine in the output of runtime.Stack.
 type Goroutine struct {
 	ID      string
-	Mark    Mark    // what it was started for
-	Frames  []Frame // the innermost first
+	Mark    Mark    // the mark that it inherited
+	Frames  []Frame // innermost first
 	Creator Frame   // the go statement that started it; empty for the main goroutine
 }
 
-// Root is the outermost call that is not of Go's own packages, which start goroutines for others; it is empty where all
-// are.
+// Root returns the outermost call outside Go's own packages, which start goroutines for other code. Root is empty
+// if all calls are in Go's packages.
 func (g Goroutine) Root() Frame {
 	for _, f := range slices.Backward(g.Frames) {
 		if f.Owner() != Go {
@@ -94,7 +94,7 @@ func (g Goroutine) Root() Frame {
 	return Frame{}
 }
 
-// Parse reads what runtime.Stack writes.
+// Parse reads the output of runtime.Stack.
 func Parse(text string) []Goroutine {
 	var all []Goroutine
 	for block := range strings.SplitSeq(text, "\n\n") {

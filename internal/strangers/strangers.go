@@ -1,5 +1,5 @@
-// Package strangers limits the resources that callers can take from a listener before they have
-// authenticated. Any user of the host, or anyone on the network, may reach a socket.
+// Package strangers limits the resources that callers can take from a listener before they have authenticated. Any
+// user of the host, or anyone on the network, may connect to a socket.
 package strangers
 
 import (
@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Limits bound the callers of one listener that may be strangers. Callers beyond Most wait in the kernel's queue,
-// which costs this process nothing.
+// Limits restrict the callers of a listener that have not authenticated yet. Callers beyond Most wait in the
+// kernel's queue, which costs this process nothing.
 type Limits struct {
-	Most     int           // how many have a place at once
-	Patience time.Duration // how long each may take to prove who it is
-	Crowded  time.Duration // the same, as long as others wait for a place
+	Most     int           // unauthenticated callers at once
+	Patience time.Duration // time for a caller to authenticate
+	Crowded  time.Duration // time limit while other callers wait
 }
 
-// Accept takes connections until over is closed, and with it the listener. Each gets a place, as soon as there is
-// one, and a deadline, and goes to take, which must not wait. take owns the connection. It calls known once the
-// caller has proved who it is, or is hung up on: that frees the place, and Accept leaves the deadline to take.
-// Further calls of known do nothing.
+// Accept accepts connections until over is closed, and with it the listener. Each connection gets a place, as soon
+// as one is free, and a deadline. Then Accept calls take, which must not block and owns the connection. take calls
+// known once the caller has authenticated or been disconnected. This call frees the place, and from then on take is
+// responsible for the deadline. Further calls of known have no effect.
 func Accept(l net.Listener, over <-chan struct{}, limits Limits, take func(conn net.Conn, known func())) {
 	r := room{Limits: limits, places: make(chan struct{}, limits.Most), since: map[net.Conn]time.Time{}}
 	for {
@@ -28,7 +28,7 @@ func Accept(l net.Listener, over <-chan struct{}, limits Limits, take func(conn 
 			select {
 			case <-over:
 				return
-			case <-time.After(10 * time.Millisecond): // out of descriptors, most likely
+			case <-time.After(10 * time.Millisecond): // probably no free file descriptors
 				continue
 			}
 		}
@@ -40,7 +40,7 @@ func Accept(l net.Listener, over <-chan struct{}, limits Limits, take func(conn 
 	}
 }
 
-// room has the connections that may be of strangers.
+// room holds the connections that are not authenticated yet.
 type room struct {
 	Limits
 	places chan struct{}
@@ -48,7 +48,7 @@ type room struct {
 	since  map[net.Conn]time.Time
 }
 
-// admit gives a connection a place, as soon as there is one. It is false if the listener is closed meanwhile.
+// admit gives a connection a place as soon as one is free. admit returns false if the listener is closed first.
 func (r *room) admit(conn net.Conn, over <-chan struct{}) bool {
 	select {
 	case r.places <- struct{}{}:
@@ -64,12 +64,12 @@ func (r *room) admit(conn net.Conn, over <-chan struct{}) bool {
 	defer r.mu.Unlock()
 	r.since[conn] = time.Now()
 	if conn.SetDeadline(r.since[conn].Add(r.Patience)) != nil {
-		_ = conn.Close() // reads and writes of take fail at once
+		_ = conn.Close() // makes reads and writes of take fail at once
 	}
 	return true
 }
 
-// hurry shortens the time of all that have a place.
+// hurry shortens the deadline of all connections that have a place.
 func (r *room) hurry() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *room) hurry() {
 	}
 }
 
-// leave frees the place of a connection, if it still has one.
+// leave frees the place of a connection, if the connection still has one.
 func (r *room) leave(conn net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,16 +12,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is longer than any wait of a test should take.
+// patience is longer than any wait of a test should be.
 const patience = 20 * time.Second
 
-// door is a listener whose callers stay strangers until the test says otherwise.
+// door is a listener whose callers stay unauthenticated until the test calls known.
 type door struct {
 	net.Listener
 	came  chan caller
 	over  chan struct{}
 	ended sync.WaitGroup
-	most  atomic.Int64 // that had a place at once
+	most  atomic.Int64 // most callers that had a place at once
 	here  atomic.Int64
 }
 
@@ -54,7 +54,7 @@ func open(t *testing.T, limits Limits) *door {
 	return d
 }
 
-// call connects and says nothing.
+// call connects and sends nothing.
 func (d *door) call(t *testing.T) {
 	t.Helper()
 	conn, err := net.Dial("tcp", d.Addr().String())
@@ -64,7 +64,7 @@ func (d *door) call(t *testing.T) {
 	t.Cleanup(func() { _ = conn.Close() })
 }
 
-// next is the next caller with a place.
+// next returns the next caller that gets a place.
 func (d *door) next(t *testing.T) caller {
 	t.Helper()
 	select {
@@ -77,14 +77,14 @@ func (d *door) next(t *testing.T) caller {
 	}
 }
 
-// read waits until the deadline of a caller, and says how long that took.
+// read waits until a caller's deadline and returns how long that took.
 func (c caller) read() time.Duration {
 	began := time.Now()
 	_, _ = c.Read(make([]byte, 1))
 	return time.Since(began)
 }
 
-// Callers that say nothing have so many places and no more. One who is hung up on makes room for the next.
+// Silent callers occupy at most the given number of places. Disconnecting one makes room for the next.
 func TestPlaces(t *testing.T) {
 	d := open(t, Limits{Most: 2, Patience: patience, Crowded: 20 * time.Millisecond})
 	const callers = 7
@@ -104,7 +104,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// A caller has all its time while nobody waits for its place, and less from then on.
+// A caller has its full time while no other caller waits for a place, and less from then on.
 func TestHurry(t *testing.T) {
 	d := open(t, Limits{Most: 1, Patience: patience, Crowded: time.Millisecond})
 	d.call(t)
@@ -122,7 +122,7 @@ func TestHurry(t *testing.T) {
 	d.next(t)
 }
 
-// Known callers have no place, and nobody shortens their time. To say so twice frees one place only.
+// Known callers occupy no place, and their deadline is not shortened. Calling known twice frees only one place.
 func TestKnown(t *testing.T) {
 	d := open(t, Limits{Most: 1, Patience: patience, Crowded: time.Millisecond})
 	d.call(t)
@@ -132,7 +132,7 @@ func TestKnown(t *testing.T) {
 	_ = known.SetDeadline(time.Now().Add(100 * time.Millisecond))
 	d.call(t)
 	second := d.next(t)
-	d.call(t) // crowds
+	d.call(t) // this caller has to wait
 	if took := second.read(); took > patience/2 {
 		t.Errorf("while another waited, a stranger had %v", took)
 	}
@@ -144,7 +144,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// A listener that is closed while a caller waits for a place hangs up on it.
+// If the listener is closed while a caller waits for a place, that caller is disconnected.
 func TestClosed(t *testing.T) {
 	d := open(t, Limits{Most: 1, Patience: patience, Crowded: patience})
 	d.call(t)

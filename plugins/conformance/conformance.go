@@ -1,6 +1,6 @@
-// Package conformance provides the parts with which `psbench plugin check` tests other parts in a
-// run: trainers that carry out points of the contract instead of training, a model with the
-// parameter sizes for tests of hooks and servers, and data for any model. No registry names them.
+// Package conformance provides the parts with which `psbench plugin check` tests other parts in a run. The
+// package's trainers carry out points of the contract instead of training. The package's model has the parameter
+// sizes that tests of hooks and servers need. The package's data suits any model. No registry names these parts.
 package conformance
 
 import (
@@ -34,7 +34,7 @@ func Parts() []sdk.Part {
 	}
 }
 
-// modelSettings say what the model is, and what it says that it takes.
+// modelSettings describe the model and the inputs that it claims to take.
 type modelSettings struct {
 	DenseOnly bool  `json:"dense_only" doc:"leave the sparse parameter out"`
 	Large     bool  `json:"large" doc:"parameters are of several chunks"`
@@ -45,7 +45,7 @@ type modelSettings struct {
 	Tables    []int `json:"tables" doc:"bounds of the indices, by table"`
 }
 
-// inputs are nil where the settings say nothing of them.
+// inputs returns nil if the settings do not describe the inputs.
 func (s *modelSettings) inputs() *sdk.InputSpec {
 	if s.Classes == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (m *model) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return tensor.New(b.Size(), max(2, m.Inputs().Classes)), nil
 }
 
-// data are samples that any model takes.
+// data provides samples that any model accepts.
 type data struct {
 	env sdk.DataEnv
 	in  sdk.InputSpec

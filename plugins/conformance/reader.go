@@ -13,10 +13,10 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// mostBatches bounds how many batches of a pass a reader tells of.
+// mostBatches limits the number of batches per pass that a reader reports.
 const mostBatches = 4096
 
-// reader is a trainer that checks the batches that it gets, and says what they were.
+// reader is a trainer that checks its batches and reports a checksum of each.
 type reader struct {
 	env     sdk.TrainerEnv
 	parts   sdk.TrainerParts
@@ -55,7 +55,7 @@ func (r *reader) take(_ sdk.Key, b *sdk.Batch) (float64, error) {
 	if len(r.batches) < mostBatches {
 		sum := crc32.NewIEEE()
 		for _, list := range [][]int64{b.Indices, b.Offsets, b.Targets} {
-			_, _ = fmt.Fprintln(sum, list) // a checksum takes all
+			_, _ = fmt.Fprintln(sum, list) // writing to a checksum never fails
 		}
 		_, _ = sum.Write(tensor.Float32Bytes(b.Features))
 		_, _ = sum.Write(tensor.Float32Bytes(b.FloatTargets))

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// trainer carries a point out in the first iteration of each pass.
+// trainer carries out a point of the contract in the first iteration of each pass.
 type trainer struct {
 	env   sdk.TrainerEnv
 	point harness.Point
@@ -34,7 +34,7 @@ func newTrainer(s inrun.Settings, env sdk.TrainerEnv) (*trainer, error) {
 	return &trainer{env: env, point: list[i], about: about}, nil
 }
 
-// Plan has a bucket for each parameter.
+// Plan returns one bucket for each parameter.
 func (t *trainer) Plan(parameters []sdk.ParameterSpec) ([]tensor.BucketSpec, error) {
 	return dataparallel.BucketSettings{BucketBytes: 1}.PlanBuckets(parameters), nil
 }
@@ -60,10 +60,10 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	})
 }
 
-// PassFacts implements sdk.PassDescriber: what must be the same on all ranks.
+// PassFacts implements sdk.PassDescriber. The facts must be the same on all ranks.
 func (t *trainer) PassFacts() map[string]string { return t.rank.Told }
 
-// lookingUp is a trainer that has tables of servers.
+// lookingUp is a trainer that uses tables of servers.
 type lookingUp struct{ *trainer }
 
 func newLookingUp(s inrun.Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
@@ -71,7 +71,7 @@ func newLookingUp(s inrun.Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	return &lookingUp{t}, err
 }
 
-// PlanInputs has data of indices that all tables have.
+// PlanInputs requests indices that every table has.
 func (t *lookingUp) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
 	if len(tables) == 0 {
 		return model, errors.New("there are no tables")

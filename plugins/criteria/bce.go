@@ -10,9 +10,9 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// binaryCrossEntropy is the mean over the outputs of -t log p - (1-t) log (1-p): p is the sigmoid of
-// the output, a logit, and t the target, from 0 to 1. Where targets are classes, 0 or 1, there is one
-// logit for each sample. In float64 neither a large logit overflows nor does log see a rounded 1-p.
+// binaryCrossEntropy is the mean over the outputs of -t log p - (1-t) log (1-p). The output is a logit, p is its
+// sigmoid, and t is the target, from 0 to 1. If targets are classes, 0 or 1, there is one logit for each sample.
+// Computing in float64 avoids overflow for large logits and a logarithm of a rounded 1-p.
 type binaryCrossEntropy struct{ pass }
 
 // NewBinaryCrossEntropy builds the criterion bce.
@@ -47,7 +47,7 @@ func (c *binaryCrossEntropy) ForwardFloats(output tensor.Tensor, targets []float
 	return sum / float64(len(targets)), nil
 }
 
-// surprise is the loss of a logit.
+// surprise returns the loss of one logit.
 func surprise(x, target float64) float64 {
 	return max(x, 0) - x*target + math.Log1p(math.Exp(-math.Abs(x)))
 }
@@ -66,8 +66,8 @@ func (c *binaryCrossEntropy) Backward(outputGradient tensor.Tensor) error {
 	return nil
 }
 
-// excess is sigmoid(x) - target. Where the target is 1 that is -sigmoid(-x), which does
-// not vanish when sigmoid(x) rounds to 1.
+// excess returns sigmoid(x) - target. If the target is 1, it computes -sigmoid(-x), which stays accurate when
+// sigmoid(x) rounds to 1.
 func excess(x, target float64) float64 {
 	if target == 1 {
 		return -1 / (1 + math.Exp(x))
@@ -75,8 +75,8 @@ func excess(x, target float64) float64 {
 	return 1/(1+math.Exp(-x)) - target
 }
 
-// CheckLogits says what is wrong with an output that should have one logit for each target, 0 or 1. It
-// looks at no element of it.
+// CheckLogits returns an error unless the output has one logit for each target, 0 or 1. CheckLogits reads no
+// element of the output.
 func CheckLogits(output tensor.Tensor, targets []int64) error {
 	if len(targets) > 0 && !slices.Equal(output.Shape, []int{len(targets), 1}) {
 		return fmt.Errorf("the output has shape %v but bce needs [%d, 1], one logit for each target: the model must end in one output",

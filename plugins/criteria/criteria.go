@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Parts lists the criteria of this package, which have no settings.
+// Parts lists the criteria of this package. The criteria have no settings.
 func Parts() []sdk.Part {
 	return []sdk.Part{
 		sdk.WithTargets(sdk.ShareTargets, sdk.NewCriterion("bce", struct{}{}, NewBinaryCrossEntropy)),
@@ -21,14 +21,14 @@ func Parts() []sdk.Part {
 	}
 }
 
-// pass is what Backward needs of the last Forward.
+// pass holds the data of the last Forward that Backward needs.
 type pass struct {
 	output  tensor.Tensor // [rows, columns]
 	targets []int64       // by row
-	numbers []float32     // in the place of targets: [rows, columns]
+	numbers []float32     // instead of targets: [rows, columns]
 }
 
-// begin keeps a batch, unless output lacks a row for each target.
+// begin stores a batch. begin returns an error if output lacks a row for some target.
 func (p *pass) begin(output tensor.Tensor, targets []int64) error {
 	if err := CheckOutput(output, targets); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (p *pass) begin(output tensor.Tensor, targets []int64) error {
 	return nil
 }
 
-// beginFloats keeps a batch whose targets are numbers, one for each element of output.
+// beginFloats stores a batch whose targets are numbers, one for each element of output.
 func (p *pass) beginFloats(kind sdk.TargetKind, output tensor.Tensor, targets []float32) error {
 	if err := CheckFloats(kind, output, targets); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (p *pass) beginFloats(kind sdk.TargetKind, output tensor.Tensor, targets []
 	return nil
 }
 
-// beginClasses keeps a batch whose targets are classes, a column of output for each.
+// beginClasses stores a batch whose targets are classes. The output has a column for each class.
 func (p *pass) beginClasses(output tensor.Tensor, targets []int64) error {
 	if err := CheckClasses(output, targets); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (p *pass) beginClasses(output tensor.Tensor, targets []int64) error {
 	return nil
 }
 
-// CheckClasses is CheckOutput where targets are classes, a column of output for each.
+// CheckClasses does the checks of CheckOutput for targets that are classes. The output has a column for each class.
 func CheckClasses(output tensor.Tensor, targets []int64) error {
 	if err := CheckOutput(output, targets); err != nil {
 		return err
@@ -73,13 +73,13 @@ func CheckClasses(output tensor.Tensor, targets []int64) error {
 	return nil
 }
 
-// row is row i of t, which has the output's shape.
+// row returns row i of t, which has the output's shape.
 func (p *pass) row(t tensor.Tensor, i int) []float32 {
 	columns := p.output.Shape[1]
 	return t.Data[i*columns : (i+1)*columns]
 }
 
-// checkGradient says what is wrong with the room for the output's gradient.
+// checkGradient returns an error if the memory for the output's gradient has the wrong shape.
 func (p *pass) checkGradient(gradient tensor.Tensor) error {
 	if len(p.targets) == 0 && len(p.numbers) == 0 {
 		return CheckGradient(gradient, tensor.Tensor{})
@@ -87,8 +87,8 @@ func (p *pass) checkGradient(gradient tensor.Tensor) error {
 	return CheckGradient(gradient, p.output)
 }
 
-// CheckGradient says what is wrong with the room for the gradient of the last forward pass's output,
-// which has no shape where there was none.
+// CheckGradient returns an error unless gradient has the shape of output, the last forward pass's output. An output
+// without a shape means that there was no forward pass.
 func CheckGradient(gradient, output tensor.Tensor) error {
 	if output.Shape == nil {
 		return errors.New("the criterion cannot go backward before it went forward")
@@ -100,8 +100,8 @@ func CheckGradient(gradient, output tensor.Tensor) error {
 	return nil
 }
 
-// CheckOutput says what is wrong with an output that should have a row for each target. It looks at no
-// element of it.
+// CheckOutput returns an error unless the output has a row for each target. CheckOutput reads no element of the
+// output.
 func CheckOutput(output tensor.Tensor, targets []int64) error {
 	if len(targets) < 1 {
 		return fmt.Errorf("a batch has %d targets but must have at least 1", len(targets))
@@ -116,8 +116,8 @@ func CheckOutput(output tensor.Tensor, targets []int64) error {
 	return nil
 }
 
-// CheckFloats says what is wrong with an output that should have an element for each target, a number, or
-// with the targets. It looks at no element of output.
+// CheckFloats returns an error unless the output has an element for each target and the targets are valid numbers.
+// CheckFloats reads no element of the output.
 func CheckFloats(kind sdk.TargetKind, output tensor.Tensor, targets []float32) error {
 	if len(targets) < 1 {
 		return errors.New("a batch has 0 targets but must have at least 1")

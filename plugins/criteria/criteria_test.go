@@ -54,7 +54,7 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Every criterion refuses what none can take.
+// Every criterion refuses input that no criterion can accept.
 func TestErrorsOfAll(t *testing.T) {
 	for name, c := range criteriaByKey(t) {
 		if err := c.Backward(tensor.New(1, 1)); err == nil ||
@@ -141,7 +141,7 @@ func TestErrorsOfFloatTargets(t *testing.T) {
 	}
 }
 
-// An output that is no number must be seen, not averaged away.
+// A NaN in the output must show in the loss, not vanish in the average.
 func TestNaN(t *testing.T) {
 	for name, c := range criteriaByKey(t) {
 		output, gradient := tensor.New(2, 1), tensor.New(2, 1)
@@ -152,20 +152,20 @@ func TestNaN(t *testing.T) {
 		if err := c.Backward(gradient); err != nil {
 			t.Fatal(err)
 		}
-		if name != "nll" && !math.IsNaN(float64(gradient.Data[1])) { // which does not depend on the output
+		if name != "nll" && !math.IsNaN(float64(gradient.Data[1])) { // the gradient of nll does not depend on the output
 			t.Errorf("%s: the gradient is %v", name, gradient.Data)
 		}
 	}
 }
 
-// A sample that is right for certain has next to no loss, and a gradient all the same.
+// A sample that the model classifies with certainty has almost no loss, but still a gradient.
 func TestBinaryCrossEntropyOfSureSamples(t *testing.T) {
 	c, gradient := criteriaByKey(t)["bce"], tensor.New(1, 1)
 	for _, target := range []int64{0, 1} {
 		t.Run(fmt.Sprint(target), func(t *testing.T) {
 			x := float32(2*target-1) * 60
 			output := tensor.Tensor{Shape: []int{1, 1}, Data: []float32{x}}
-			want := math.Exp(-60) // and as good as the gradient's size
+			want := math.Exp(-60) // the gradient has about the same size
 			if loss := forward(t, c, output, []int64{target}); math.Abs(loss-want) > 1e-6*want {
 				t.Errorf("target %d: the loss of a logit of %g is %g, want %g", target, x, loss, want)
 			}

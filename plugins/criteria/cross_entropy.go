@@ -7,15 +7,14 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// crossEntropy is the mean over the batch of -log softmax(output)[target]. If targets are
-// probabilities, it is the mean of the sum over the classes, weighted by their probabilities.
-// The original's model ends in a softmax of its own, and so does psbench's: this softmax is a
-// second one. A batch costs an exponential for each output.
+// crossEntropy is the mean over the batch of -log softmax(output)[target]. If targets are probabilities, it is the
+// mean of the sum over the classes, weighted by their probabilities. The original's model ends in a softmax, and so
+// does psbench's dummy model, so this softmax is a second one. A batch costs one exponential per output.
 type crossEntropy struct {
 	pass
 	maxBatch int
 	memory   engine.Engine
-	softmax  []float32 // of the output, [batch, classes]
+	softmax  []float32 // softmax of the output, [batch, classes]
 }
 
 // NewCrossEntropy builds the criterion cel.
@@ -23,8 +22,8 @@ func NewCrossEntropy(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
 	return &crossEntropy{maxBatch: env.MaxBatch, memory: env.Engine}, engine.NeedAddressable(env.Engine)
 }
 
-// Forward keeps the softmax for Backward. The first call makes room for the run's
-// batch size, and only a larger batch makes more.
+// Forward stores the softmax for Backward. The first call allocates memory for the run's batch size. Only a larger
+// batch allocates more.
 func (c *crossEntropy) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.beginClasses(output, targets); err != nil {
 		return 0, err
@@ -60,7 +59,7 @@ func (c *crossEntropy) ForwardFloats(output tensor.Tensor, targets []float32) (f
 	return loss / float64(rows), nil
 }
 
-// keep copies the output to where its softmax is to be.
+// keep copies the output to the memory for its softmax.
 func (c *crossEntropy) keep(output tensor.Tensor) error {
 	if len(c.softmax) < len(output.Data) {
 		var err error
@@ -73,8 +72,8 @@ func (c *crossEntropy) keep(output tensor.Tensor) error {
 	return nil
 }
 
-// Backward writes (softmax(output) - one-hot(target)) / batch; of probabilities, their sum times the
-// softmax, less them.
+// Backward writes (softmax(output) - one-hot(target)) / batch. For probabilities, it uses their sum times the
+// softmax, minus the probabilities.
 func (c *crossEntropy) Backward(outputGradient tensor.Tensor) error {
 	if err := c.checkGradient(outputGradient); err != nil {
 		return err

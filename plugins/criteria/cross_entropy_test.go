@@ -19,7 +19,7 @@ func newCriterion(t *testing.T, maxBatch int) sdk.Criterion {
 	return c
 }
 
-// input is a batch of 6 rows over 37 classes in [-scale, scale).
+// input returns a batch of 6 rows over 37 classes in [-scale, scale).
 func input(scale float32) (tensor.Tensor, []int64) {
 	output, targets := tensor.New(6, 37), make([]int64, 6)
 	splitmix.Uniform(11, 0, output.Data, scale)
@@ -52,7 +52,7 @@ func TestShortBatchAfterFullOne(t *testing.T) {
 	}
 }
 
-// Data that cuts its own batches may have larger ones than the run's batch size.
+// Data parts that form their own batches may exceed the run's batch size.
 func TestBatchBeyondTheRunsSize(t *testing.T) {
 	output, targets := input(1)
 	want, err := newCriterion(t, 6).Forward(output, targets)
@@ -60,7 +60,7 @@ func TestBatchBeyondTheRunsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	criterion := newCriterion(t, 2)
-	wide := tensor.New(2, 37*6) // room for as many exponentials, but for fewer rows
+	wide := tensor.New(2, 37*6) // the same number of exponentials, but fewer rows
 	for i, c := range []struct {
 		output  tensor.Tensor
 		targets []int64

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// goldenCase is what PyTorch makes of a batch in float64: see
-// plugins/testdata/golden.py. Some of the outputs are extreme.
+// goldenCase is one batch with the results that PyTorch computed in float64, by plugins/testdata/golden.py. Some of
+// the outputs are extreme.
 type goldenCase struct {
 	Criterion     string
 	Rows, Columns int
@@ -57,8 +57,7 @@ func criteriaByKey(t testing.TB) map[string]sdk.Criterion {
 	return all
 }
 
-// The tolerance is 1e-6 of the loss, and of the largest gradient: some roundings of a
-// float32.
+// The tolerance is 1e-6 of the loss, and of the largest gradient. This is a few float32 roundings.
 func TestCriteriaMatchPyTorch(t *testing.T) {
 	seen := map[string]int{}
 	criteria := criteriaByKey(t)

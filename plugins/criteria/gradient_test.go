@@ -29,7 +29,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 				for i := range targets {
 					targets[i] = int64(rapid.IntRange(0, classes-1).Draw(t, "target"))
 				}
-				if name == "l1" { // has a kink at the target
+				if name == "l1" { // l1 has a kink at the target
 					for i := range output.Data {
 						output.Data[i] += float32(targets[i/columns])
 					}
@@ -38,7 +38,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 				loss()
 				gradient := tensor.New(rows, columns)
 				for i := range gradient.Data {
-					gradient.Data[i] = 9 // is overwritten
+					gradient.Data[i] = 9 // Backward must overwrite it
 				}
 				if err := c.Backward(gradient); err != nil {
 					t.Fatal(err)
@@ -49,7 +49,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 	}
 }
 
-// Targets that are numbers: any, shares, or probabilities.
+// Targets are numbers here: any numbers, numbers from 0 to 1, or probabilities.
 func TestGradientsOfFloatTargetsMatchFiniteDifferences(t *testing.T) {
 	criteria := criteriaByKey(t)
 	for name, tolerance := range map[string]float64{"bce": 2e-6, "cel": 1e-5, "l1": 2e-6, "mse": 2e-6} {
@@ -64,9 +64,9 @@ func TestGradientsOfFloatTargetsMatchFiniteDifferences(t *testing.T) {
 					case "mse", "l1":
 						targets[i] = 8*targets[i] - 4
 					case "cel":
-						targets[i] = 1 / float32(columns) // their sum is 1
+						targets[i] = 1 / float32(columns) // the targets' sum is 1
 					}
-					if name == "l1" { // has a kink at the target
+					if name == "l1" { // l1 has a kink at the target
 						output.Data[i] += targets[i]
 					}
 				}

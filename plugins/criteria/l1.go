@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// l1 is the mean over all outputs of |output - target|. A class is the number that every output of
-// its row is to be.
+// l1 is the mean over all outputs of |output - target|. If targets are classes, every output of a row should equal
+// the class number.
 type l1 struct{ pass }
 
 // NewL1 builds the criterion l1.
@@ -17,7 +17,7 @@ func NewL1(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error) {
 	return &l1{}, engine.NeedAddressable(env.Engine)
 }
 
-// Forward adds up in float64.
+// Forward sums in float64.
 func (c *l1) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.begin(output, targets); err != nil {
 		return 0, err
@@ -62,7 +62,7 @@ func (c *l1) Backward(outputGradient tensor.Tensor) error {
 	return nil
 }
 
-// sign is share with the sign of v - target.
+// sign returns share with the sign of v - target.
 func sign(v, target, share float32) float32 {
 	switch {
 	case v > target:
@@ -70,6 +70,6 @@ func sign(v, target, share float32) float32 {
 	case v < target:
 		return -share
 	default:
-		return v - target // 0, or NaN where v is
+		return v - target // 0, or NaN if v is NaN
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Where an output is its target, PyTorch takes 0 for the derivative.
+// If an output equals its target, PyTorch defines the derivative as 0.
 func TestL1(t *testing.T) {
 	c := criteriaByKey(t)["l1"]
 	output := tensor.Tensor{Shape: []int{2, 3}, Data: []float32{1, -2, 0, 3, 2, -0.5}}
@@ -17,7 +17,7 @@ func TestL1(t *testing.T) {
 		t.Errorf("the loss is %v (%v), want %v", loss, err, want)
 	}
 	gradient := tensor.New(2, 3)
-	gradient.Data[2], gradient.Data[4] = 7, 7 // is overwritten
+	gradient.Data[2], gradient.Data[4] = 7, 7 // Backward must overwrite it
 	if err := c.Backward(gradient); err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// meanSquaredError is the mean over all outputs of (output - target)². A class is the number that
-// every output of its row is to be.
+// meanSquaredError is the mean over all outputs of (output - target)². If targets are classes, every output of a
+// row should equal the class number.
 type meanSquaredError struct{ pass }
 
 // NewMeanSquaredError builds the criterion mse.
@@ -15,7 +15,7 @@ func NewMeanSquaredError(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, error
 	return &meanSquaredError{}, engine.NeedAddressable(env.Engine)
 }
 
-// Forward adds up in float64.
+// Forward sums in float64.
 func (c *meanSquaredError) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.begin(output, targets); err != nil {
 		return 0, err

@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// negativeLogLikelihood is the mean over the batch of -output[target]: the output is
-// the logarithms of the classes' probabilities.
+// negativeLogLikelihood is the mean over the batch of -output[target]. The outputs are the logarithms of the class
+// probabilities.
 type negativeLogLikelihood struct{ pass }
 
 // NewNegativeLogLikelihood builds the criterion nll.
@@ -15,7 +15,7 @@ func NewNegativeLogLikelihood(_ struct{}, env sdk.CriterionEnv) (sdk.Criterion, 
 	return &negativeLogLikelihood{}, engine.NeedAddressable(env.Engine)
 }
 
-// Forward adds up in float64.
+// Forward sums in float64.
 func (c *negativeLogLikelihood) Forward(output tensor.Tensor, targets []int64) (float64, error) {
 	if err := c.beginClasses(output, targets); err != nil {
 		return 0, err

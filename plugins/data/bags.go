@@ -19,7 +19,7 @@ type BagsSettings struct {
 	MaxBag        int `json:"max_bag" doc:"indices of a bag at most"`
 }
 
-// DefaultBags are the settings of the original.
+// DefaultBags are the default settings, taken from the original.
 var DefaultBags = BagsSettings{
 	Batches: 10, NumEmbeddings: 300, Classes: 8, MinIndices: 20, MaxIndices: 50, MaxBag: 10,
 }
@@ -27,7 +27,7 @@ var DefaultBags = BagsSettings{
 type bags struct {
 	settings BagsSettings
 	seed     uint64
-	batches  int // of all trainers
+	batches  int // number of batches for all trainers together
 }
 
 // NewBags generates batches of bags from the run's seed, with the streams of package
@@ -67,7 +67,7 @@ func NewBags(s BagsSettings, env sdk.DataEnv) (sdk.Data, error) {
 
 var _ sdk.FittedData = (*bags)(nil)
 
-// Fit implements sdk.FittedData: it counts the rows that the model makes of a bag.
+// Fit implements sdk.FittedData: it records how many output rows the model computes for a bag.
 func (d *bags) Fit(in sdk.InputSpec) {
 	if d.settings.TargetsPerBag == 0 {
 		d.settings.TargetsPerBag = max(1, in.Targets)
@@ -106,7 +106,7 @@ type count struct {
 	value int
 }
 
-// checkCounts says which setting is out of range.
+// checkCounts returns an error that names the first setting that is out of range.
 func checkCounts(counts []count) error {
 	for _, c := range counts {
 		if c.value < 1 || c.value > math.MaxInt32 {

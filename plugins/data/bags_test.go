@@ -116,7 +116,7 @@ func loadDense(t *testing.T, s DenseSettings, env sdk.DataEnv) *sdk.Samples {
 	return samples
 }
 
-// The first numbers are those of a Python program that follows the comment of NewDense.
+// The expected first numbers come from a Python program that follows the comment of NewDense.
 func TestDense(t *testing.T) {
 	env := sdk.DataEnv{Seed: 7, Trainers: 3, BatchSize: 20}
 	for distribution, want := range map[string]struct {
@@ -174,7 +174,7 @@ func TestDenseErrors(t *testing.T) {
 	}
 }
 
-// What the Python programs give.
+// The Python programs printed these expected values.
 var (
 	bagsOfPython = sdk.Batch{Indices: []int64{45, 21, 22, 28, 37, 35, 43, 20, 14, 21, 46, 43, 19, 1, 20, 27, 47},
 		Offsets: []int64{0, 3, 5, 6, 7, 8, 10, 11, 13, 14, 17},
@@ -184,7 +184,8 @@ var (
 	uniformOfPython = []float64{-0.4427143335342407, -0.6969254016876221, 0.43640804290771484}
 )
 
-// Without a count of its own a bag gets as many targets as the model makes rows of it.
+// If the settings name no target count, a bag gets one target for each output row that the model computes for the
+// bag.
 func TestBagsFitTheModel(t *testing.T) {
 	for _, c := range []struct{ setting, model, want int }{{0, 3, 3}, {0, 0, 1}, {2, 3, 2}} {
 		t.Run(fmt.Sprint(c.setting), func(t *testing.T) {

@@ -12,7 +12,7 @@ type ClicksSettings struct {
 	Batches int `json:"batches" doc:"batches of each trainer, of the run's batch size"`
 }
 
-// DefaultClicks is an epoch of a few seconds.
+// DefaultClicks makes an epoch of a few seconds.
 var DefaultClicks = ClicksSettings{Batches: 10}
 
 type clicks struct {
@@ -24,9 +24,9 @@ type clicks struct {
 
 var _ sdk.FittedData = (*clicks)(nil)
 
-// NewClicks generates samples of numbers and an index for each table, as many as the model
-// takes, for measuring speed: every row of a table is as likely as any other, and the class
-// depends on nothing. With the streams of package splitmix:
+// NewClicks generates samples for measuring speed. Each sample has as many numbers as the model takes, and one
+// index for each table. Every row of a table is equally likely, and the class is random. The values come from these
+// streams of package splitmix:
 //
 //   - stream 2^32+7 gives the numbers, from -1 to below 1, as its Uniform does;
 //   - stream 2^32+8 gives the indices, sample by sample: each is IntN(rows of its table);

@@ -27,14 +27,14 @@ type CriteoSettings struct {
 	MaxBadLines    int     `json:"max_bad_lines" doc:"malformed lines that are passed over before one is an error"`
 }
 
-// DefaultCriteo reads the sample that is built in.
+// DefaultCriteo reads the built-in sample.
 var DefaultCriteo = CriteoSettings{
 	Format: "auto", Compression: "auto", Numbers: "log", Categories: "hash", HeldOut: 0.1, HeldOutSamples: 100_000,
 }
 
 type criteo struct {
 	log      clicklog.Log
-	unfitted error // nil if the model takes what the log has
+	unfitted error // nil if the model accepts the features and tables of the log
 }
 
 var (
@@ -43,14 +43,13 @@ var (
 	_ sdk.Describer    = (*criteo)(nil)
 )
 
-// NewCriteo streams click logs as the Criteo data sets have them, from files that may be
-// larger than memory: lines of a label, 0 or 1, 13 numbers and 26 categories. A sample has
-// the numbers as its features, one row of each of the model's 26 tables as its bag, and
-// the label as its target.
+// NewCriteo streams click logs in the format of the Criteo data sets. The files may be larger than memory. Each
+// line has a label (0 or 1), 13 numbers and 26 categories. In a sample, the numbers are the features and the label
+// is the target. The bag has one row from each of the model's 26 tables.
 //
-// A category is hashed by XXH64; so an empty one is a category of its own. Its row in table
-// k, from 0, is the whole part of h*rows/2^64, where h is the hash of its text times
-// (2k+1)*0x9E3779B97F4A7C15, modulo 2^64.
+// XXH64 hashes each category, so the empty text counts as a category too. The row of a category in table k, from 0,
+// is the whole part of h*rows/2^64, where h is the hash of the category's text times (2k+1)*0x9E3779B97F4A7C15,
+// modulo 2^64.
 func NewCriteo(s CriteoSettings, env sdk.DataEnv) (sdk.Data, error) {
 	separators := map[string]byte{"auto": 0, "tsv": '\t', "csv": ','}
 	if err := checkChoices([]choice{
@@ -90,7 +89,7 @@ func NewCriteo(s CriteoSettings, env sdk.DataEnv) (sdk.Data, error) {
 	return d, nil
 }
 
-// Fit implements sdk.FittedData: it takes the rows of the tables.
+// Fit implements sdk.FittedData: it records how many rows each table of the model has.
 func (d *criteo) Fit(in sdk.InputSpec) {
 	d.log.Rows, d.unfitted = in.Tables, nil
 	if numbers := in.Features - in.LookedUp; numbers != clicklog.Numbers || len(in.Tables) != clicklog.Categories {
@@ -100,7 +99,7 @@ func (d *criteo) Fit(in sdk.InputSpec) {
 	}
 }
 
-// Load implements sdk.StreamedData: it reads what is held out.
+// Load implements sdk.StreamedData: it reads the held-out samples.
 func (d *criteo) Load() (*sdk.Samples, error) {
 	if d.unfitted != nil {
 		return nil, d.unfitted
@@ -120,7 +119,7 @@ func (d *criteo) Open() (sdk.SampleReader, error) {
 	return d.log.Open(), nil
 }
 
-// Facts implements sdk.Describer: it tells of malformed lines.
+// Facts implements sdk.Describer: it reports malformed lines.
 func (d *criteo) Facts() map[string]string {
 	lines, last := d.log.Malformed()
 	if lines == 0 {
@@ -129,7 +128,7 @@ func (d *criteo) Facts() map[string]string {
 	return map[string]string{"malformed_lines": fmt.Sprintf("%d passed over; the last: %v", lines, last)}
 }
 
-// clickLogs lists the files of a path.
+// clickLogs lists the files at a path.
 func clickLogs(path string, timeout time.Duration) ([]datafile.File, error) {
 	if path == "" {
 		return []datafile.File{datafile.InMemory(generated.ClicksName, generated.Clicks)}, nil
@@ -143,13 +142,13 @@ func clickLogs(path string, timeout time.Duration) ([]datafile.File, error) {
 	return files, err
 }
 
-// choice is a setting that is one of several words.
+// choice is a setting that accepts one of several words.
 type choice struct {
 	name, value string
 	words       []string
 }
 
-// checkChoices says which setting is none of its words.
+// checkChoices returns an error that names the first setting with an unknown word.
 func checkChoices(choices []choice) error {
 	for _, c := range choices {
 		if !slices.Contains(c.words, c.value) {

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// clickInputs is what a model takes of a click log: tables of so many rows.
+// clickInputs describes a model that accepts a click log. Each of its tables has the given number of rows.
 func clickInputs(rows int) sdk.InputSpec {
 	in := sdk.InputSpec{Features: 13, Classes: 2, Tables: make([]int, 26)}
 	for k := range in.Tables {
@@ -25,7 +25,7 @@ func clickInputs(rows int) sdk.InputSpec {
 	return in
 }
 
-// readClicks reads all that is trained on, as the host does at first, and what is held out.
+// readClicks reads all training samples, like a host in its first pass, and then the held-out samples.
 func readClicks(s CriteoSettings,
 	in sdk.InputSpec) (trained sdk.Batch, held *sdk.Samples, facts map[string]string, err error) {
 	d, err := NewCriteo(s, sdk.DataEnv{})
@@ -54,7 +54,7 @@ func readClicks(s CriteoSettings,
 	return trained, samples.HeldOut, d.(sdk.Describer).Facts(), nil
 }
 
-// clickLine is a line with one column replaced; the first is the label's.
+// clickLine returns a line in which one column is replaced. Column 0 is the label.
 func clickLine(column int, text string) string {
 	fields := append(append([]string{"1"},
 		strings.Split(strings.Repeat("2,", 13)+strings.Repeat("7,", 26), ",")[:39]...), "")
@@ -234,7 +234,7 @@ func TestCriteoSettingsErrors(t *testing.T) {
 	}
 }
 
-// A model must take what a click log has; of its features some may be looked up.
+// A model must accept the numbers and categories of a click log. The model may look up some of the features.
 func TestCriteoFits(t *testing.T) {
 	fits := clickInputs(10)
 	lookedUp := fits
@@ -285,8 +285,8 @@ func TestCriteoTellsOfMalformedLines(t *testing.T) {
 	}
 }
 
-// Blank lines, padding and files of a folder that hold nothing are no samples, in a first reading and in
-// those after it, which skip lines without parsing them.
+// Blank lines, padding and empty files in a folder yield no samples. This holds for the first pass, and for later
+// passes, which skip lines without parsing them.
 func TestCriteoPassesOverWhatHoldsNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("log", 0o700); err != nil {
@@ -338,8 +338,7 @@ func TestCriteoPassesOverWhatHoldsNothing(t *testing.T) {
 	}
 }
 
-// The sample that is built in can be told from noise by its labels: they depend on the
-// features.
+// A model can learn the labels of the built-in sample, because the labels depend on the features.
 func TestClickSample(t *testing.T) {
 	trained, held, facts, err := readClicks(DefaultCriteo, clickInputs(1000))
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/psbench/psbench/internal/spelling"
 )
 
-// csvFile reads samples from rows, some fields of each the targets.
+// csvFile reads samples from rows. Some fields of each row are the targets.
 type csvFile struct {
 	rows    *csv.Reader
 	form    FileSettings
 	wanted  wanted
-	targets []int // places of the targets in a row, from 0; nil: the last
+	targets []int // column numbers of the targets in a row, from 0; nil: the last column
 	sample  sample
 }
 
@@ -61,8 +61,8 @@ func (f *csvFile) parse(out *fileSamples) error {
 	}
 }
 
-// next is the next row that is not blank, as the rows of delimiters alone are that spreadsheets leave after
-// a table; nil after the last one.
+// next returns the next row that is not blank, and nil after the last row. Spreadsheets leave blank rows after a
+// table: rows of delimiters alone.
 func (f *csvFile) next() ([]string, error) {
 	for {
 		row, err := f.rows.Read()
@@ -75,7 +75,7 @@ func (f *csvFile) next() ([]string, error) {
 		if last := len(row) - 1; f.rows.Comma == ' ' && last > 0 && row[last] == "" { // spaces end the line
 			row = row[:last]
 		}
-		if mark, named := separatorOf(row); named && f.rows.InputOffset() < 16 { // the first line, as Excel writes it
+		if mark, named := separatorOf(row); named && f.rows.InputOffset() < 16 { // Excel writes such a line first
 			if f.form.Delimiter == "auto" && mark != 0 {
 				f.separate(mark)
 			}
@@ -87,7 +87,7 @@ func (f *csvFile) next() ([]string, error) {
 	}
 }
 
-// findTargets finds the columns that are named as the targets, or have those numbers.
+// findTargets finds the target columns by their names or numbers.
 func (f *csvFile) findTargets(first []string, header bool) error {
 	if f.form.Target == "" {
 		return nil
@@ -114,7 +114,7 @@ func (f *csvFile) findTargets(first []string, header bool) error {
 	return nil
 }
 
-// findTarget is the place of the column that has a name in a header, or a number.
+// findTarget returns the position of one column, given its name in the header or its number.
 func findTarget(name string, names []string, header bool) (int, error) {
 	if place := slices.Index(names, name); header && place >= 0 {
 		if slices.Contains(names[place+1:], name) {
@@ -139,7 +139,7 @@ func findTarget(name string, names []string, header bool) (int, error) {
 	}
 }
 
-// parseRow makes a row the sample.
+// parseRow stores a row in the sample.
 func (f *csvFile) parseRow(row []string) error {
 	s := &f.sample
 	*s = sample{hasBag: f.form.Columns == "indices", bag: s.bag[:0], features: s.features[:0], targets: s.targets[:0]}
@@ -170,7 +170,7 @@ func (f *csvFile) parseRow(row []string) error {
 	return f.parseTargets(row, places)
 }
 
-// parseTargets reads the targets of a row, in the order in which they were asked for.
+// parseTargets reads the targets of a row, in the order in which the settings list them.
 func (f *csvFile) parseTargets(row []string, places []int) error {
 	for _, place := range places {
 		if place >= len(row) {
@@ -200,19 +200,19 @@ func appendNumber(to []number, text string, column int) ([]number, error) {
 	return append(to, number{value, column}), err
 }
 
-// isHeader says whether no field of the first row is a number and some field is not empty.
+// isHeader reports whether the first row is a header: no field is a number and some field is not empty.
 func isHeader(row []string) bool {
 	return !isBlank(row) && !slices.ContainsFunc(row, func(field string) bool {
 		return numeral.Like(numeral.Truth(field))
 	})
 }
 
-// isBlank says whether all fields of a row are empty.
+// isBlank reports whether all fields of a row are empty.
 func isBlank(row []string) bool {
 	return !slices.ContainsFunc(row, func(field string) bool { return strings.TrimSpace(field) != "" })
 }
 
-// csvError gives a syntax error or a failed read the form of the other errors.
+// csvError words a syntax error or a failed read like the other errors.
 func csvError(rows *csv.Reader, err error) error {
 	var syntax *csv.ParseError
 	if errors.As(err, &syntax) {

@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// delimiter is what separates the columns of a format.
+// delimiter returns the character that separates the columns of a format.
 func (s FileSettings) delimiter(format string) (rune, error) {
 	switch only, size := utf8.DecodeRuneInString(s.Delimiter); {
 	case s.Delimiter == "auto" && format == "tsv", s.Delimiter == "tab", s.Delimiter == `\t`:
@@ -22,31 +22,32 @@ func (s FileSettings) delimiter(format string) (rune, error) {
 		quote.String(s.Delimiter))
 }
 
-// separates says whether a character can be a delimiter: neither numbers nor quotes nor line ends have it.
+// separates reports whether a character can be a delimiter. A character of numbers, quotes or line ends cannot.
 func separates(r rune) bool {
 	return r != utf8.RuneError && !strings.ContainsRune("\"\r\n\uFEFF+-.0123456789", r)
 }
 
-// separate has the rest of the file be read with that delimiter.
+// separate reads the rest of the file with the given delimiter.
 func (f *csvFile) separate(delimiter rune) {
 	f.rows.Comma = delimiter
-	f.rows.TrimLeadingSpace = delimiter != '\t' // which would be trimmed as well, and the column with it
+	f.rows.TrimLeadingSpace = delimiter != '\t' // trimming would remove a leading tab too, and with the tab a column
 }
 
-// separatorOf is what a line sep=; says that the columns are separated by, 0 where that has separated it already.
+// separatorOf returns the delimiter that a line "sep=;" declares. separatorOf returns 0 if that delimiter has
+// already split the line itself.
 func separatorOf(row []string) (rune, bool) {
 	mark, is := strings.CutPrefix(row[0], "sep=")
 	separator, size := utf8.DecodeRuneInString(mark)
 	switch {
 	case is && size == len(mark) && len(row) == 1:
 		return separator, separates(separator)
-	case is && mark == "" && len(row) == 2 && row[1] == "": // which was cut at the mark itself
+	case is && mark == "" && len(row) == 2 && row[1] == "": // the declared delimiter itself split the line
 		return 0, true
 	}
 	return 0, false
 }
 
-// checkDelimiter refuses a first row of one column that something else seems to divide.
+// checkDelimiter refuses a first row of one column if another delimiter seems to divide it.
 func (f *csvFile) checkDelimiter(row []string) error {
 	line, column := f.rows.FieldPos(0)
 	if other := f.otherDelimiter(row[0]); len(row) == 1 && other != "" {
@@ -57,7 +58,8 @@ func (f *csvFile) checkDelimiter(row []string) error {
 	return nil
 }
 
-// otherDelimiter is what seems to separate columns within the text of a field; "" if nothing does.
+// otherDelimiter returns the character that seems to separate columns within a field's text, or "" if there is
+// none.
 func (f *csvFile) otherDelimiter(text string) string {
 	for _, d := range []struct{ mark, name string }{{";", ";"}, {"\t", "tab"}, {"|", "|"}, {",", ","}} {
 		if strings.Contains(text, d.mark) && d.mark != f.form.Decimal && d.mark != string(f.rows.Comma) {
@@ -67,7 +69,7 @@ func (f *csvFile) otherDelimiter(text string) string {
 	return ""
 }
 
-// advice says what setting may be at fault where a field is no number.
+// advice names the setting that may be wrong when a field is not a number.
 func (f *csvFile) advice(text string, err error) error {
 	switch other := f.otherDelimiter(text); {
 	case other == "," && f.form.Decimal == ".":
@@ -78,7 +80,7 @@ func (f *csvFile) advice(text string, err error) error {
 	return err
 }
 
-// plain is the text of a number with a point before the decimals.
+// plain returns a number's text with a decimal point.
 func (f *csvFile) plain(text string) (string, error) {
 	if f.form.Decimal != "," {
 		return text, nil

@@ -18,7 +18,7 @@ type DenseSettings struct {
 	Targets      int    `json:"targets" doc:"numbers that are the target of a sample, each a sum of its features with weights, as the criterion takes them; 0: the target is class 0"`
 }
 
-// DefaultDense are the settings of the original's batch update.
+// DefaultDense are the default settings, taken from the original's batch update.
 var DefaultDense = DenseSettings{Batches: 4, Features: 100, Distribution: "normal"}
 
 type dense struct {
@@ -28,14 +28,15 @@ type dense struct {
 	wanted   sdk.TargetKind
 }
 
-// NewDense generates samples of numbers, from stream 2^32+6 of package splitmix. Uniform numbers are as its Uniform
-// gives them. Normal ones come in pairs, r*cos(2πv) and r*sin(2πv) with r = sqrt(-2 ln u), by the Box-Muller transform
-// (Box and Muller, 1958), where u = (a+1)/2^53 and v = b/2^53 for the top 53 bits a and b
-// of the stream's next two values.
+// NewDense generates samples of numbers from stream 2^32+6 of package splitmix. The stream's Uniform gives the
+// uniform numbers. Normal numbers come in pairs, r*cos(2πv) and r*sin(2πv) with r = sqrt(-2 ln u), by the
+// Box-Muller transform (Box and Muller, 1958). Here u = (a+1)/2^53 and v = b/2^53 for the top 53 bits a and b of
+// the stream's next two values.
 //
-// All have target 0, unless their targets are numbers. Number k is the sum of the features with normal weights
-// k*features to (k+1)*features-1 of stream 2^32+10, divided by sqrt(features): of a criterion that takes
-// numbers from 0 to 1 its sigmoid, and of one that takes probabilities the softmax of all.
+// If the criterion takes classes, every target is class 0. If the criterion takes numbers, target k is the weighted
+// sum of the features, divided by sqrt(features). The weights are the normal numbers k*features to (k+1)*features-1
+// of stream 2^32+10. If the criterion takes numbers from 0 to 1, the target is the sigmoid of this value. If it
+// takes probabilities, the targets are the softmax of all values.
 //
 // There are batches for every trainer. Counts below 1 and other distributions are errors.
 func NewDense(s DenseSettings, env sdk.DataEnv) (sdk.Data, error) {
@@ -93,7 +94,7 @@ func (d *dense) Load() (*sdk.Samples, error) {
 	return samples, nil
 }
 
-// targets are numbers that depend on the features.
+// targets computes targets that depend on the features.
 func (d *dense) targets(features []float32) []float32 {
 	n, width := d.settings.Features, d.settings.Targets
 	weights := make([]float32, width*n)
@@ -120,7 +121,7 @@ func (d *dense) targets(features []float32) []float32 {
 	return out
 }
 
-// softmax computes in float64, so that data is the same on every machine.
+// softmax computes in float64, so that the data is the same on every machine.
 func softmax(row []float32) {
 	top, sum := float64(slices.Max(row)), 0.0
 	for _, v := range row {
@@ -131,7 +132,7 @@ func softmax(row []float32) {
 	}
 }
 
-// normal fills dst as NewDense says.
+// normal fills dst with normal numbers, as the comment of NewDense defines.
 func normal(stream *splitmix.Stream, dst []float32) {
 	for i := 0; i < len(dst); i += 2 {
 		u, v := float64(stream.Uint64()>>11+1)/(1<<53), float64(stream.Uint64()>>11)/(1<<53)

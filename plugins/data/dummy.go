@@ -15,7 +15,7 @@ type DummySettings struct {
 	SparsityPercentage int `json:"sparsity_percentage" doc:"share of the values that never occur as an index, in percent"`
 }
 
-// DefaultDummy are the settings of the original's DummyData.
+// DefaultDummy are the default settings, taken from the original's DummyData.
 var DefaultDummy = DummySettings{MaxVal: 100, SampleCount: 100, SampleLength: 100, SparsityPercentage: 20}
 
 type dummy struct {
@@ -23,8 +23,7 @@ type dummy struct {
 	seed     uint64
 }
 
-// NewDummy generates samples from the run's seed, with the streams of package
-// splitmix:
+// NewDummy generates samples from the run's seed, with the streams of package splitmix:
 //
 //   - stream 2^32 chooses the values that may occur: the first
 //     kept = max_val*(100-sparsity_percentage)/100 (rounded down) elements of a
@@ -34,8 +33,7 @@ type dummy struct {
 //     IntN(kept) of those values;
 //   - stream 2^32+2 gives the targets: each is IntN(max_val).
 //
-// Counts below 1, a sparsity outside 0 to 100 and one that keeps no value are
-// errors.
+// Counts below 1, a sparsity outside 0 to 100 and a sparsity that keeps no value are errors.
 func NewDummy(s DummySettings, env sdk.DataEnv) (sdk.Data, error) {
 	if err := checkCounts([]count{{"max_val", s.MaxVal}, {"sample_count", s.SampleCount},
 		{"sample_length", s.SampleLength}}); err != nil {
@@ -76,7 +74,7 @@ func (d *dummy) Load() (*sdk.Samples, error) {
 	return samples, nil
 }
 
-// values are those that may occur as an index.
+// values returns the values that may occur as an index.
 func (d *dummy) values() []int64 {
 	stream := splitmix.New(d.seed, valueStream)
 	all := make([]int64, d.settings.MaxVal)

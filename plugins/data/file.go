@@ -25,7 +25,7 @@ type FileSettings struct {
 	HeldOut    float64 `json:"held_out" doc:"share of the samples that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth"`
 }
 
-// DefaultFile leaves the path to be given.
+// DefaultFile has no path: the user must give one.
 var DefaultFile = FileSettings{Format: "auto", Delimiter: "auto", Decimal: ".", Header: "auto", Columns: "indices",
 	TargetType: "auto"}
 
@@ -39,24 +39,23 @@ type file struct {
 	wanted wanted
 }
 
-// parsedFile is a file with what reads it.
+// parsedFile is a file with its parser.
 type parsedFile struct {
 	datafile.File
 	parse parser
 }
 
-// NewFile reads samples from a file, or from the files of a folder one after the other, in one of
-// two formats:
+// NewFile reads samples from a file, or from the files of a folder one after the other, in one of two formats:
 //
 //   - jsonl: each line is an object {"input": [3, 1, 4], "target": 2}; blank
-//     lines are skipped. Instead of indices, or beside them, a sample may have numbers,
-//     "features": [0.5, -1], and several targets, "target": [2, 0];
-//   - csv, or tsv: each row is a sample, some columns the targets and the others its indices, then
-//     rows may differ in length, or its features.
+//     lines are skipped. A sample may have numbers, "features": [0.5, -1], instead of
+//     indices or in addition to them. A sample may have several targets, "target": [2, 0];
+//   - csv, or tsv: each row is a sample. Some columns are the targets, the others are
+//     indices or features. Rows of indices may differ in length.
 //
-// Indices are integers of 0 or more. Targets are classes, which are such integers, or numbers, as the
-// criterion takes them or a setting says. All samples have equally many features
-// and equally many targets. A share of the samples may be held out.
+// Indices are integers of 0 or more. Targets are classes or numbers, as the criterion or a setting requires;
+// classes are integers of 0 or more. All samples have the same number of features and the same number of targets. A
+// share of the samples may be held out.
 func NewFile(s FileSettings, env sdk.DataEnv) (sdk.Data, error) {
 	if s.Path == "" {
 		return nil, errors.New("setting path is empty: give the path of a data file")
@@ -104,13 +103,13 @@ func (s FileSettings) check() error {
 	return err
 }
 
-// parser is what reads a file by its format, which it does not open.
+// parser returns the parser for a file's format. parser does not open the file.
 func (s FileSettings) parser(f datafile.File) (parser, error) {
 	format := s.Format
 	if format == "auto" {
 		kind := f.Kind()
 		if kind == "" {
-			kind = datafile.Kind(s.Path) // of the folder, as Spark names it
+			kind = datafile.Kind(s.Path) // Spark puts the format into the folder's name
 		}
 		switch kind {
 		case ".jsonl", ".ndjson", ".json":
@@ -141,8 +140,7 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 	return parseJSONLines, nil
 }
 
-// Load reads the whole of all files. Its errors name the file, the line and the column, counted
-// in bytes from 1.
+// Load reads all files completely. The errors name the file, the line and the column, counted in bytes from 1.
 func (f *file) Load() (*sdk.Samples, error) {
 	out := &fileSamples{split: f.split, wanted: f.wanted}
 	for i, one := range f.files {
@@ -164,13 +162,13 @@ func fileOrFolder[T any](files []T) string {
 	return "file"
 }
 
-// read reads the samples of a file.
+// read reads all samples of one file.
 func (f parsedFile) read(out *fileSamples) error {
 	text, err := f.OpenText("auto")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = text.Close() }() // reading has told what is wrong
+	defer func() { _ = text.Close() }() // reading has already reported any error
 	if err := f.parse(&boundedLines{r: text}, out); err != nil {
 		return fmt.Errorf("data file %s, %w", f.Shown(), err)
 	}

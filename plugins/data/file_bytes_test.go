@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Columns may be separated by anything, and decimals begin with a comma.
+// Columns may have any separator, and a decimal comma is possible.
 func TestDelimiters(t *testing.T) {
 	want := sdk.Batch{Features: []float32{0.5, -1, 3, 1e-3}, Targets: []int64{2, 0}}
 	for name, c := range map[string]struct{ file, delimiter, decimal, content string }{
@@ -70,10 +70,10 @@ func TestDelimiters(t *testing.T) {
 
 const commaReason = "its comma could separate thousands or decimals: write a point before decimals and nothing between thousands"
 
-// bzip2OfTabs is what bzip2 makes of the rows of TestDelimiters.
+// bzip2OfTabs are the rows of TestDelimiters, compressed by bzip2.
 const bzip2OfTabs = "\x42\x5a\x68\x39\x31\x41\x59\x26\x53\x59\x31\x47\x79\xf1\x00\x00\x0a\xd9\x80\x00\x30\x00\x03\x7a\x00\x02\x00\x00\x70\x20\x00\x31\x00\xd0\x00\xd4\x7a\x8d\x1e\xa7\x92\x24\x3a\xe5\xc8\xac\x97\x08\xc9\xb6\x76\x3e\x2e\xe4\x8a\x70\xa1\x20\x62\x8e\xf3\xe2"
 
-// A folder is read as one file, without what marks a job, and with files that hold nothing.
+// A folder is read like one file. Marker files of a job are left out, and empty files are allowed.
 func TestFolderOfFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("t.csv/inner", 0o700); err != nil {

@@ -36,7 +36,7 @@ func header(value string) func(*FileSettings) {
 	return func(s *FileSettings) { s.Header = value }
 }
 
-// The samples on the page about data are samples.
+// The samples on the documentation page about data are valid.
 func TestSamplesOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/data.md")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// A line that does not end, such as that of /dev/zero, must not fill the memory.
+// A line without end, such as the content of /dev/zero, must not fill the memory.
 func TestTooLongLine(t *testing.T) {
 	text := bytes.Repeat([]byte("0"), (longestLineMiB+1)<<20)
 	for _, format := range []string{"jsonl", "csv"} {
@@ -137,7 +137,7 @@ func TestFileOrigin(t *testing.T) {
 func TestFileWithFeaturesAndSeveralTargets(t *testing.T) {
 	for content, c := range map[string]struct {
 		want          sdk.Batch
-		input, target string // where the second input and the target of the second sample stand
+		input, target string // expected places of the second input and of the second sample's target
 	}{
 		"{\"features\": [0.5, -1], \"target\": 2}\n{\"target\": 0, \"features\": [3, 1e-3]}": {
 			sdk.Batch{Features: []float32{0.5, -1, 3, 1e-3}, Targets: []int64{2, 0}}, "column 31", "column 12",
@@ -179,7 +179,7 @@ func TestCSVOfNumbers(t *testing.T) {
 		content, target string
 		features        []float32
 		targets         []int64
-		second, class   string // where the second number and the target of the second sample stand
+		second, class   string // expected places of the second number and of the second sample's target
 	}{
 		"last": {"0.5,-1,2\n3,1e-3,0\n", "", []float32{0.5, -1, 3, 1e-3}, []int64{2, 0},
 			"line 2, column 3", "line 2, column 8"},
@@ -212,7 +212,7 @@ func TestCSVOfNumbers(t *testing.T) {
 	}
 }
 
-// Every k-th sample is held out, of either format, and keeps its place.
+// Every k-th sample is held out, in both formats, and keeps its place in the file.
 func TestFileHoldsOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
@@ -274,8 +274,8 @@ func FuzzJSONLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) { checkParse(t, "a.jsonl", content) })
 }
 
-// checkParse asks of any content that it either yields well-formed samples with
-// origins or an error that says where.
+// checkParse checks that any content yields either well-formed samples with origins, or an error that names the
+// place.
 func checkParse(t *testing.T, name, content string, change ...func(*FileSettings)) {
 	s := DefaultFile
 	s.Path = name

@@ -84,7 +84,7 @@ func TestDummyErrors(t *testing.T) {
 	}
 }
 
-// inlineTargets are one for each sample.
+// inlineTargets returns one target for each sample.
 func inlineTargets(all ...float64) (out []InlineTarget) {
 	for _, v := range all {
 		out = append(out, InlineTarget{v})

@@ -13,8 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Whatever a file and its path hold, the error is one line of bounded length that can be
-// printed, and it names the file.
+// For any file content and path, the error is one printable line of bounded length that names the file.
 func TestErrorsOfHostileFiles(t *testing.T) {
 	long := strings.Repeat("x", 20<<20)
 	digits := strings.Repeat("9", 20<<20)
@@ -80,7 +79,7 @@ func TestErrorsOfHostileFiles(t *testing.T) {
 	}
 }
 
-// readAll reads all that data has, streamed or not.
+// readAll reads all samples of the data, streamed or not.
 func readAll(d sdk.Data, err error) error {
 	if err != nil {
 		return err

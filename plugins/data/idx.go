@@ -23,27 +23,27 @@ type IdxSettings struct {
 	HeldOut       float64 `json:"held_out" doc:"share of the images that is held out for evaluation, from 0 to 0.5: 0.1 is every tenth; of no effect with held_out_images"`
 }
 
-// DefaultIdx reads the sample that is built in.
+// DefaultIdx reads the built-in sample.
 var DefaultIdx = IdxSettings{HeldOut: 0.1}
 
-// The magic numbers of idx files of bytes with three dimensions and with one.
+// The magic numbers of idx files of bytes: three dimensions for images, one for labels.
 const (
 	imagesMagic = 0x00000803
 	labelsMagic = 0x00000801
 )
 
-// idxPair is a file of images and that of their labels.
+// idxPair is a file of images and the file of their labels.
 type idxPair struct{ images, labels datafile.File }
 
 type idx struct {
 	trained idxPair
-	heldOut *idxPair // nil: a share of the trained ones
+	heldOut *idxPair // nil: a share of the training samples
 	split   split.Split
 }
 
-// NewIdx reads images and their labels from idx files, the format of MNIST, which may be
-// compressed by gzip, zstd or bzip2. A sample has one feature for each pixel, row by row, its
-// value from 0 to 255 divided by 255, and the label as its target.
+// NewIdx reads images and their labels from idx files, the format of MNIST. The files may be compressed by gzip,
+// zstd or bzip2. A sample has one feature for each pixel, row by row: the pixel's value, 0 to 255, divided by 255.
+// The label is the target.
 func NewIdx(s IdxSettings, env sdk.DataEnv) (sdk.Data, error) {
 	for _, pair := range []struct{ images, labels, imagesPath, labelsPath string }{
 		{"images", "labels", s.Images, s.Labels},
@@ -105,7 +105,7 @@ func (d *idx) Load() (*sdk.Samples, error) {
 	return out, nil
 }
 
-// images are what a pair of files holds.
+// images holds the images and labels of a pair of files.
 type images struct {
 	files         *idxPair
 	rows, columns int
@@ -129,7 +129,7 @@ func (p *idxPair) read() (*images, error) {
 	return &images{files: p, rows: sizes[1], columns: sizes[2], pixels: pixels, labels: labels}, nil
 }
 
-// samples are some of the images; nil: all of them.
+// samples returns the chosen images as samples; nil chooses all.
 func (m *images) samples(which []int) *sdk.Samples {
 	if which == nil {
 		for i := range m.labels {
@@ -157,9 +157,9 @@ func (m *images) samples(which []int) *sdk.Samples {
 	return out
 }
 
-// readIdx reads a file of bytes. It starts with a magic number, whose last byte is the number of
-// dimensions, and the size of each dimension. All these are big-endian and have 32 bits. The
-// items follow, with the last dimension contiguous.
+// readIdx reads a file of bytes. The file starts with a magic number, whose last byte is the number of dimensions,
+// and the size of each dimension. All header values are big-endian and have 32 bits. The items follow, with the
+// last dimension contiguous.
 func readIdx(f datafile.File, magic uint32, items string) (sizes []int, content []byte, err error) {
 	in, err := f.Open("auto")
 	if err != nil {
@@ -195,7 +195,7 @@ func readItems(in io.Reader, magic uint32, items string) (sizes []int, content [
 		}
 		sizes = append(sizes, int(one))
 	}
-	// Not allocated by what the header says: there may be less.
+	// The header's size is not allocated up front: the file may be shorter than the header says.
 	content, err = io.ReadAll(io.LimitReader(in, int64(size)+1)) // #nosec G115 -- at most maxNumbers
 	switch got := uint64(len(content)); {
 	case err != nil:

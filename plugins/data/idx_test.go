@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// idxFile is a file of a magic number and sizes, then its items.
+// idxFile returns a file: a magic number, the sizes, then the items.
 func idxFile(items string, header ...uint32) string {
 	var out []byte
 	for _, n := range header {
@@ -141,8 +141,8 @@ func TestIdxErrors(t *testing.T) {
 	}
 }
 
-// Each digit of the sample that is built in occurs, and the nearest mean image tells most
-// of those held out.
+// Each digit occurs in the built-in sample. Choosing the nearest mean image classifies most held-out images
+// correctly.
 func TestDigitSample(t *testing.T) {
 	d, err := NewIdx(DefaultIdx, sdk.DataEnv{})
 	if err != nil {
@@ -192,7 +192,7 @@ func TestDigitSample(t *testing.T) {
 	}
 }
 
-// Any file is either as its header says or an error.
+// For any file, the reader returns what the header describes or an error.
 func FuzzIdx(f *testing.F) {
 	for _, s := range []string{twoImages, twoLabels, "", twoImages[:17], twoImages + "x",
 		idxFile("", 0x803, 1<<31, 1, 1), "\x1f\x8b", "\x28\xb5\x2f\xfd"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// InlineSettings are samples written out in the configuration.
+// InlineSettings are samples that the configuration lists itself.
 type InlineSettings struct {
 	Inputs   [][]int64      `json:"inputs" doc:"a list of indices for each sample"`
 	Features [][]float32    `json:"features" doc:"a list of numbers for each sample, instead of indices or beside them"`
@@ -19,14 +19,14 @@ type InlineSettings struct {
 	Batches  []int          `json:"batches" doc:"samples of each batch; empty: the run's batch size cuts them"`
 }
 
-// DefaultInline has no samples: they are to be given.
+// DefaultInline has no samples: the user must give them.
 var DefaultInline = InlineSettings{Inputs: [][]int64{}, Features: [][]float32{}, Targets: []InlineTarget{},
 	Batches: []int{}}
 
-// InlineTarget is a target of a sample, or a list of all of them.
+// InlineTarget holds one target of a sample, or all its targets.
 type InlineTarget []float64
 
-// UnmarshalJSON takes a number, or truth for 1 or 0, or a list of numbers.
+// UnmarshalJSON accepts a number, a list of numbers, or true and false, which become 1 and 0.
 func (t *InlineTarget) UnmarshalJSON(raw []byte) error {
 	if truth := numeral.Truth(string(raw)); truth != string(raw) {
 		raw = []byte(truth)
@@ -38,18 +38,18 @@ func (t *InlineTarget) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &(*t)[0])
 }
 
-// Words says what a value must be, for errors.
+// Words describes the accepted values, for errors.
 func (InlineTarget) Words() string { return "a number or a list of numbers" }
 
 type inline struct {
 	settings InlineSettings
 	listed   bool // targets holds a list for each sample
-	width    int  // targets of each sample
+	width    int  // targets per sample
 	batch    sdk.Batch
 }
 
-// NewInline provides the samples of its settings. No samples, lists that do not fit
-// together and negative indices and classes are errors.
+// NewInline provides the samples of its settings. An empty list, lists that do not fit together, and negative
+// indices or classes are errors.
 func NewInline(s InlineSettings, env sdk.DataEnv) (sdk.Data, error) {
 	w, err := wantedOf("auto", env)
 	if err != nil {
@@ -75,7 +75,7 @@ func NewInline(s InlineSettings, env sdk.DataEnv) (sdk.Data, error) {
 	return d, d.setTargets(all, whole, w)
 }
 
-// flatten gives all targets, and whether all are integers.
+// flatten returns all targets in one list, and whether all are integers.
 func (d *inline) flatten() (all []float64, whole bool, err error) {
 	whole = true
 	for i, targets := range d.settings.Targets {
@@ -100,7 +100,7 @@ func (d *inline) flatten() (all []float64, whole bool, err error) {
 	return all, whole, nil
 }
 
-// setTargets makes targets classes or numbers.
+// setTargets stores the targets as classes or as numbers.
 func (d *inline) setTargets(all []float64, whole bool, w wanted) error {
 	if w.areNumbers(whole, len(d.settings.Inputs) > 0, d.width) {
 		d.batch.TargetWidth = d.width
@@ -126,7 +126,7 @@ func (d *inline) setTargets(all []float64, whole bool, w wanted) error {
 	return nil
 }
 
-// target names one of all targets.
+// target describes the i-th target of the flat list, for errors.
 func (d *inline) target(i int) string {
 	if d.listed {
 		return fmt.Sprintf("setting targets[%d][%d]", i/d.width, i%d.width)
@@ -134,8 +134,8 @@ func (d *inline) target(i int) string {
 	return fmt.Sprintf("setting targets[%d]", i)
 }
 
-// check says where the lists do not fit together. Samples of features alone may have several targets if they
-// are numbers.
+// check returns an error if the lists do not fit together. Samples of features alone may have several targets if
+// they are numbers.
 func (s InlineSettings) check(samples, targets int, several bool) error {
 	switch inputs, features := len(s.Inputs), len(s.Features); {
 	case samples == 0 && targets > 0:

@@ -41,16 +41,15 @@ func parseJSONLines(r io.Reader, out *fileSamples) error {
 	}
 }
 
-// sampleReader reads one line token by token, because a decoder into a struct
-// would not tell where on the line a number stands.
+// sampleReader reads one line token by token. A decoder into a struct would not give the position of each number.
 type sampleReader struct {
 	line   []byte
 	tokens *json.Decoder
-	start  int // of the current token
+	start  int // start of the current token
 
 	sample
 	wanted wanted
-	fields []string // that were read
+	fields []string // names of the fields read so far
 }
 
 func newSampleReader(line []byte, w wanted) *sampleReader {
@@ -59,7 +58,8 @@ func newSampleReader(line []byte, w wanted) *sampleReader {
 	return &sampleReader{line: line, tokens: tokens, wanted: w}
 }
 
-// readLoosely reads a line again that is no JSON as it is, with its numbers and constants as JSON has them.
+// readLoosely reads a line again that is not valid JSON. readLoosely first rewrites numbers and constants in the
+// forms that JSON allows.
 func readLoosely(line []byte, strict *sampleReader, why error) (*sampleReader, error) {
 	written, place := numeral.InJSON(string(line))
 	if written == string(line) {
@@ -83,8 +83,8 @@ func readLoosely(line []byte, strict *sampleReader, why error) (*sampleReader, e
 	return s, err
 }
 
-// noNumber completes an error of JSON, which names only the first letter of a word such as NaN. It
-// returns other errors unchanged.
+// noNumber completes a JSON error, which names only the first letter of a word such as NaN. noNumber returns other
+// errors unchanged.
 func (s *sampleReader) noNumber(err error) error {
 	rest := s.line[s.start:]
 	word := rest[:len(rest)-len(bytes.TrimLeftFunc(rest,
@@ -95,7 +95,7 @@ func (s *sampleReader) noNumber(err error) error {
 	return fmt.Errorf("%s is not a finite number", quote.String(string(word)))
 }
 
-// column is where the current token starts, counted in bytes from 1.
+// column returns the start of the current token, counted in bytes from 1.
 func (s *sampleReader) column() int { return s.start + 1 }
 
 func (s *sampleReader) read() error {
@@ -190,7 +190,7 @@ func (s *sampleReader) readTarget() error {
 	return err
 }
 
-// readList reads a list whose items read reads.
+// readList reads a list and calls read for each item.
 func (s *sampleReader) readList(meaning string, read func() error) error {
 	if err := s.expect(json.Delim('['), meaning); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (s *sampleReader) integer() (number, error) {
 	return number{value, s.column()}, err
 }
 
-// number is the text of the next token, which should be a number.
+// number returns the text of the next token, which must be a number.
 func (s *sampleReader) number() (string, error) {
 	token, err := s.next()
 	if err != nil {
@@ -236,8 +236,7 @@ func (s *sampleReader) expect(want json.Delim, meaning string) error {
 	return nil
 }
 
-// next reads a token and remembers where it starts: after the white space and
-// the separators that follow the token before it.
+// next reads a token and records its start, after any white space and separators.
 func (s *sampleReader) next() (json.Token, error) {
 	from := int(s.tokens.InputOffset())
 	rest := s.line[from:]
@@ -245,7 +244,7 @@ func (s *sampleReader) next() (json.Token, error) {
 	return s.tokens.Token()
 }
 
-// broken words the end of the line inside a sample.
+// broken rewords the error for a line that ends inside a sample.
 func (s *sampleReader) broken(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		s.start = len(bytes.TrimRight(s.line, " \t\r\n"))

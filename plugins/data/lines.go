@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// longestLineMiB is more than any sample has. The parsers keep a line whole, and
-// /dev/zero, say, has one without an end.
+// longestLineMiB is more than any sample has. longestLineMiB limits memory, because the parsers hold a complete
+// line and /dev/zero, for example, never ends one.
 const longestLineMiB = 64
 
-// boundedLines reads r until a line is too long.
+// boundedLines reads r and fails on a line that is too long.
 type boundedLines struct {
 	r      io.Reader
-	length int // of the line so far
+	length int // bytes of the line so far
 }
 
 func (b *boundedLines) Read(p []byte) (int, error) {

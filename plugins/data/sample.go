@@ -32,31 +32,30 @@ type feature struct {
 	column int
 }
 
-// fileSamples collects the samples of a file, those to train on and those held out.
+// fileSamples collects the training samples and the held-out samples of a file.
 type fileSamples struct {
-	files []datafile.File // that were begun; the last one is being read
+	files []datafile.File // files begun so far; the last one is being read
 	split split.Split
 	count int64
-	// Of all samples alike: whether they have bags, and how much else.
+	// All samples must agree on these: whether they have bags, and how many features and targets.
 	hasBags           bool
 	features, targets int
 	wanted            wanted
-	fraction          bool // a target is no integer
+	fraction          bool // some target is not an integer
 	trained, heldOut  placedSamples
 }
 
-// placedSamples are samples with the places that their numbers came from.
+// placedSamples are samples together with the places of their values in the files.
 type placedSamples struct {
 	batch          sdk.Batch
-	files          []int32 // of each sample, from 0
-	lines          []int   // of each sample's target
-	columns        []int32 // of the indices
+	files          []int32 // file of each sample, from 0
+	lines          []int   // line of each sample's target
+	columns        []int32 // columns of the indices
 	featureColumns []int32
 	targetColumns  []int32
 }
 
-// add takes a sample that was read from a line. It must be of the same form as those
-// before it.
+// add stores a sample that was read from the given line. The sample must have the same form as the earlier samples.
 func (f *fileSamples) add(line int, s *sample) error {
 	if f.count == 0 {
 		f.hasBags, f.features, f.targets = s.hasBag, len(s.features), len(s.targets)
@@ -74,7 +73,7 @@ func (f *fileSamples) add(line int, s *sample) error {
 	return nil
 }
 
-// samples are those to train on, with those held out if there are any.
+// samples returns the training samples, with the held-out samples if there are any.
 func (f *fileSamples) samples() *sdk.Samples {
 	numbers := f.wanted.areNumbers(!f.fraction, f.hasBags, f.targets)
 	f.trained.settle(numbers, f.targets)
@@ -117,7 +116,7 @@ func (p *placedSamples) add(file, line int, s *sample) {
 	p.lines = append(p.lines, line)
 }
 
-// settle keeps the targets as numbers, so many for each sample, or as classes.
+// settle stores the targets as classes or as numbers, with the given count per sample.
 func (p *placedSamples) settle(numbers bool, each int) {
 	if numbers {
 		p.batch.Targets, p.batch.TargetWidth = nil, each
@@ -126,7 +125,7 @@ func (p *placedSamples) settle(numbers bool, each int) {
 	}
 }
 
-// check says how s differs from the first sample, or what it lacks.
+// check returns an error if s differs in form from the first sample, or lacks something.
 func (f *fileSamples) check(s *sample) error {
 	switch {
 	case s.hasBag != f.hasBags:
@@ -146,8 +145,8 @@ func (f *fileSamples) check(s *sample) error {
 	return nil
 }
 
-// place is where an input of a sample of a file stands: an index or, after those, a
-// feature; at position -1 its first target, at -2 its second.
+// place returns where a value of a sample stands in its file. Positions count the indices and then the features.
+// Position -1 is the first target, -2 the second.
 func (p *placedSamples) place(f *fileSamples, sample, position int) (line int, column int32) {
 	var bag []int64
 	if f.hasBags {
@@ -191,7 +190,7 @@ func parseFeature(text string) (float32, error) {
 	return float32(v), nil
 }
 
-// at says where in the file an error lies.
+// at adds the line and column to an error.
 func at(line, column int, err error) error {
 	return fmt.Errorf("line %d, column %d: %w", line, column, err)
 }

@@ -1,20 +1,19 @@
 package data
 
-// Streams of the generators, far above the numbers that models give to their
-// parameters.
+// Numbers of the generators' streams. These numbers are far above the stream numbers of model parameters.
 const (
-	valueStream = 1<<32 + iota // of dummy, as the next two
+	valueStream = 1<<32 + iota // first of three streams of the dummy data
 	indexStream
 	targetStream
-	bagSizeStream // of bags, as the next two
+	bagSizeStream // first of three streams of the bags data
 	bagIndexStream
 	bagTargetStream
 	featureStream      // of dense
-	clickFeatureStream // of clicks, as the next two
+	clickFeatureStream // first of three streams of the clicks data
 	clickIndexStream
 	clickTargetStream
 	denseTargetStream
 )
 
-// maxNumbers bounds what is generated: 16 GiB of indices, 8 GiB of features.
+// maxNumbers limits the generated values: 16 GiB of indices or 8 GiB of features.
 const maxNumbers = 1 << 31

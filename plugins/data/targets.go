@@ -9,24 +9,24 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// targetType is what targets are taken for that may be classes or numbers.
+// targetType is the interpretation of targets that could be classes or numbers.
 type targetType int
 
 const (
 	classes targetType = iota
 	numbers
-	// either are classes unless one is no integer, or samples of features alone have several.
+	// either means classes, unless a target is not an integer or samples of features alone have several targets.
 	either
 )
 
-// wanted is what a run's criterion takes as targets, and its key.
+// wanted is the target type that a run's criterion takes, and the criterion's key.
 type wanted struct {
 	targets   targetType
 	kind      sdk.TargetKind
 	criterion string
 }
 
-// wantedOf is what a run wants, unless a setting says classes or numbers.
+// wantedOf returns the target type for a run. A setting may override the criterion's choice.
 func wantedOf(setting string, env sdk.DataEnv) (wanted, error) {
 	w := wanted{kind: env.Wanted.OrClasses(), criterion: env.Criterion}
 	switch {
@@ -66,7 +66,7 @@ func (w wanted) parse(text string) (target, error) {
 	return target{number: number}, err
 }
 
-// noClass says that a number is no class; err does so where the criterion is not known.
+// noClass returns an error that a number is not a class. noClass returns err if the criterion is unknown.
 func (w wanted) noClass(text string, err error) error {
 	if w.criterion == "" {
 		return err
@@ -75,7 +75,7 @@ func (w wanted) noClass(text string, err error) error {
 		quote.Text(text), w.criterion, w.kind.Takes())
 }
 
-// checkSingle refuses a number that stands alone where there must be a probability of each class.
+// checkSingle refuses a single number if the criterion needs a probability for each class.
 func (w wanted) checkSingle(t *target, text string) error {
 	if w.targets == either && !t.whole {
 		return w.noClass(text,
@@ -84,7 +84,8 @@ func (w wanted) checkSingle(t *target, text string) error {
 	return nil
 }
 
-// areNumbers says whether targets are numbers: of so many for each sample, which has a bag or has not.
+// areNumbers reports whether targets are numbers. areNumbers needs to know whether all are integers, whether
+// samples have bags, and how many targets each has.
 func (w wanted) areNumbers(allWhole, hasBags bool, each int) bool {
 	return w.targets == numbers || w.targets == either && (!allWhole || !hasBags && each > 1)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Targets are classes or numbers, as the criterion takes them or a setting says.
+// The criterion or a setting determines whether targets are classes or numbers.
 func TestTargetsOfFiles(t *testing.T) {
 	type batch = sdk.Batch
 	classes := func(c ...int64) batch { return batch{Targets: c} }
@@ -90,7 +90,7 @@ func TestTargetsOfFiles(t *testing.T) {
 	}
 }
 
-// Generated targets depend on the features, and are what the criterion takes.
+// Generated targets depend on the features and suit the criterion.
 func TestDenseTargets(t *testing.T) {
 	for kind, width := range map[sdk.TargetKind]int{sdk.NumberTargets: 1, sdk.ShareTargets: 2,
 		sdk.ProbabilityTargets: 3} {

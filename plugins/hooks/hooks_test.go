@@ -13,12 +13,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// link notes what it carries and completes an operation when it is told to. As
-// a server it would answer with the average, as a group with the sum.
+// link records the operations that it gets and completes an operation on request. As a server it answers with the
+// average, as a group with the sum.
 type link struct {
 	size    int
 	batches []int64
-	values  [][]float32 // as they were when the operation began
+	values  [][]float32 // values at the start of the operation
 	promise *comm.Promise
 	late    bool // the operation stays pending
 	began   chan struct{}
@@ -60,7 +60,7 @@ func (l *link) AllToAll(int64, *tensor.Bucket) *comm.Future      { return comm.C
 
 var errUnused = errors.New("no hook sums, broadcasts, scatters or waits at a barrier")
 
-// state is batch 5, with keys that only the hook state can know.
+// state is at batch 5 and has keys that a hook can only get from the hook state.
 type state struct{}
 
 func (state) Batch() int64           { return 5 }
@@ -80,13 +80,13 @@ var makers = map[string]func(noSettings, sdk.HookEnv) (sdk.Hook, error){
 }
 
 func TestHooks(t *testing.T) {
-	// A group of four averages; a server here answers what it got.
+	// The group has four members, so averaging divides by 4. The server here echoes its input.
 	divided, whole := []float32{1, 2}, []float32{4, 8}
 	for _, c := range []struct {
 		hook   string
 		sparse bool
 		over   string    // the link that carries the bucket
-		left   []float32 // in the bucket
+		left   []float32 // values that remain in the bucket
 		series string
 	}{
 		{"allreduce", false, "group", divided, "hook_future_metric,gloo_dense_allreduce"},
@@ -139,8 +139,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// requireRecorded requires one measurement under the hook state's key, in the
-// series alone, that ends with the future.
+// requireRecorded requires that only this series has a measurement: one, under the hook state's key, that ends with
+// the future.
 func requireRecorded(t *testing.T, rec *sdk.Recorder, series string, before, after, end int64) {
 	t.Helper()
 	got := map[string][]sdk.Measurement{}
@@ -163,8 +163,8 @@ func requireRecorded(t *testing.T, rec *sdk.Recorder, series string, before, aft
 	}
 }
 
-// A hook must not block where the original's does not: while buckets fly,
-// backward goes on. The hybrid hook blocks on sparse buckets.
+// A hook must return early wherever the original's hook does: backward continues during the transfers. Only the
+// hybrid hook blocks, on sparse buckets.
 func TestHooksReturnWhileTheOperationRuns(t *testing.T) {
 	for name, blocks := range map[string]bool{"allreduce": false, "rpc": false, "sparse_rpc": false, "hybrid": true} {
 		l := newLink(2)
@@ -242,7 +242,7 @@ func (l *broken) Barrier() error { return l.err }
 func (l *broken) Size() int      { return 2 }
 func (l *broken) Position() int  { return 0 }
 
-// A batch may touch no row of a table, or a bucket have none left.
+// A batch may touch no row of a table, and a bucket may have no rows left.
 func TestEmptySparseGradient(t *testing.T) {
 	spec := tensor.BucketSpec{Elements: 8, Sparse: true, TableRows: 4, Width: 2, Capacity: 4}
 	fabric, err := fabric.Open("unix")

@@ -6,13 +6,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// hybrid averages dense buckets over the trainers' group and sparse ones by a
-// blocking all-reduce over the default group, as the original does where the
-// first group knows no sparse tensors.
+// hybrid averages dense buckets over the trainers' group. hybrid averages sparse buckets by a blocking all-reduce
+// over the default group. The original does the same because its first group does not support sparse tensors.
 type hybrid struct {
 	dense    *measured
 	group    comm.Group
-	blocking *sdk.Series // from the call to its end; keys {batch},{bucket}
+	blocking *sdk.Series // time from the call to the operation's end; keys {batch},{bucket}
 }
 
 func newHybrid(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
@@ -38,5 +37,5 @@ func (h *hybrid) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 // Answer implements sdk.Answerer.
 func (h *hybrid) Answer(x *sdk.Exchange, answer *tensor.Gradient) error { return x.Average(answer) }
 
-// Reset implements sdk.Hook: nothing is kept.
+// Reset implements sdk.Hook: the hook has no state.
 func (h *hybrid) Reset() {}

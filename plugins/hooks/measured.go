@@ -6,24 +6,24 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// measured reduces buckets by one operation of a link. It measures the time from the hook's
-// call to the completion of its future, under the hook state's keys, {batch},{bucket}.
+// measured reduces buckets by one operation of a link. measured measures the time from the hook's call until its
+// future completes. The keys come from the hook state: {batch},{bucket}.
 type measured struct {
-	operation     func(batch int64, b *tensor.Bucket) *comm.Future // made once: a method value is an allocation
+	operation     func(batch int64, b *tensor.Bucket) *comm.Future // bound once, because each method value allocates
 	answer        func(x *sdk.Exchange, answer *tensor.Gradient) error
 	dense, sparse *sdk.Series
 }
 
 const futureMetric = "hook_future_metric"
 
-// pushing reduces buckets by the trainer's server.
+// pushing returns a hook that pushes buckets to the trainer's server.
 func pushing(env sdk.HookEnv) *measured {
 	series := env.Recorder.Series
 	return &measured{env.Server.PushPull, (*sdk.Exchange).PushPull, series(futureMetric, "rpc_dense"),
 		series(futureMetric, "rpc_sparse")}
 }
 
-// averaging reduces buckets by averaging them over the trainers' group.
+// averaging returns a hook that averages buckets over the trainers' group.
 func averaging(env sdk.HookEnv) *measured {
 	series := env.Recorder.Series
 	return &measured{env.Group.Average, (*sdk.Exchange).Average, series(futureMetric, "gloo_dense_allreduce"),
@@ -47,5 +47,5 @@ func (m *measured) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return m.answer(x, answer)
 }
 
-// Reset implements sdk.Hook: nothing is kept.
+// Reset implements sdk.Hook: the hook has no state.
 func (m *measured) Reset() {}

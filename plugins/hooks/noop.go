@@ -6,8 +6,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// noop leaves every bucket as it is: the same training without communication,
-// the baseline of every other hook.
+// noop leaves every bucket unchanged. noop gives the same training without communication, as a baseline for every
+// other hook.
 type noop struct{ done *comm.Future }
 
 func newNoop(noSettings, sdk.HookEnv) (sdk.Hook, error) {
@@ -16,7 +16,7 @@ func newNoop(noSettings, sdk.HookEnv) (sdk.Hook, error) {
 
 func (h *noop) Reduce(sdk.HookState, *tensor.Bucket) *comm.Future { return h.done }
 
-// Answer implements sdk.Answerer: each rank is left with its own.
+// Answer implements sdk.Answerer: each rank keeps its own gradient.
 func (h *noop) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return answer.CopyFrom(x.Gradients[x.Rank])
 }

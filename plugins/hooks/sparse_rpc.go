@@ -6,8 +6,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// sparseRPC sends sparse buckets to the server and averages dense ones over
-// the trainers' group.
+// sparseRPC sends sparse buckets to the server and averages dense buckets over the trainers' group.
 type sparseRPC struct{ dense, sparse *measured }
 
 func newSparseRPC(_ noSettings, env sdk.HookEnv) (sdk.Hook, error) {
@@ -29,5 +28,5 @@ func (h *sparseRPC) Answer(x *sdk.Exchange, answer *tensor.Gradient) error {
 	return h.dense.Answer(x, answer)
 }
 
-// Reset implements sdk.Hook: nothing is kept.
+// Reset implements sdk.Hook: the hook has no state.
 func (h *sparseRPC) Reset() {}

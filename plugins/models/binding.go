@@ -8,8 +8,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// CheckBinding compares the storage that a model is handed with its parameters. It looks at no
-// element, so that the storage may be that of any engine.
+// CheckBinding returns an error if a model gets storage that does not fit its parameters. CheckBinding reads no
+// element, so the storage may belong to any engine.
 func CheckBinding(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	if len(values) != len(specs) || len(gradients) != len(specs) {
 		return fmt.Errorf("the model has %d parameters but was handed %d values and %d gradients",
@@ -47,8 +47,8 @@ func checkGradient(spec sdk.ParameterSpec, g *tensor.Gradient) error {
 	return nil
 }
 
-// CheckOutputGradient compares the gradient that Backward is handed with the last output, as
-// CheckBinding does.
+// CheckOutputGradient returns an error if Backward gets a gradient that does not fit the last output. Like
+// CheckBinding, it reads no element.
 func CheckOutputGradient(gradient, output tensor.Tensor) error {
 	if !slices.Equal(gradient.Shape, output.Shape) || len(gradient.Data) != len(output.Data) {
 		return fmt.Errorf("the output's gradient has shape %v and %d elements but the output has shape %v",

@@ -11,33 +11,33 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// dlrm is the deep learning recommendation model of Naumov et al. 2019: bottom layers over
-// a sample's numbers, one row of each embedding table for its categories, the dot products
-// of every two of these vectors, and top layers over those and the bottom layers' output.
-// The output is one column, the logit of class 1.
+// dlrm is the deep learning recommendation model of Naumov et al. 2019. Bottom layers turn a sample's numbers into
+// a vector, and each category selects a row of its embedding table. The model computes the dot products of every
+// two of these vectors. The top layers take the dot products and the bottom layers' output. The output is one
+// column, the logit of class 1.
 //
-// The order of parameters is: the bottom layers, the tables as one stack "embedding" (see
-// nn.Tables), the top layers. So the stack's gradient, which takes longest to reduce, is emitted
-// before the bottom layers go backward. If trainers look up the rows on servers, the rows are
-// the last of the features, and the model has no embedding.
+// The parameters are the bottom layers, the tables as one stack "embedding" (see nn.Tables), and the top layers, in
+// this order. The stack's gradient takes longest to reduce; this order emits it before the backward pass of the
+// bottom layers. If trainers look up the rows on servers, the rows are the last of the features, and the model has
+// no embedding.
 type dlrm struct {
 	settings    DLRMSettings
 	firstTensor int
 	memory      engine.Engine
 	engine      blas.BLAS
 	bottom, top *stack
-	tables      *nn.Tables // nil where the rows are looked up
+	tables      *nn.Tables // nil if servers hold the tables
 	interaction nn.Interaction
 
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
-	batch     *sdk.Batch // of the last Forward, until the next one; nil if there was none
+	batch     *sdk.Batch // batch of the last Forward; nil before the first Forward
 	output    tensor.Tensor
 
 	dense []float32 // output of the bottom layers, [samples, dim]
 
-	// Storage for the samples of a batch, which grows to the largest one.
-	numbers, numbersGradient   []float32 // input of the bottom layers, where the features have rows too
+	// Memory for the samples of a batch. The memory grows to the largest batch.
+	numbers, numbersGradient   []float32 // input of the bottom layers, if the features also contain rows
 	looked, lookedGradient     []float32 // rows of the model's own tables, [samples, tables, dim]
 	combined, combinedGradient []float32 // input of the top layers, [samples, width]
 	denseGradient              []float32
@@ -45,8 +45,8 @@ type dlrm struct {
 
 var _ sdk.FeatureModel = (*dlrm)(nil)
 
-// NewDLRM builds the model. Settings that are out of range or do not fit together and a
-// BLAS engine that is not there are errors. Zero env.Threads count as one.
+// NewDLRM builds the model. NewDLRM returns an error if settings are out of range or do not fit together, or if the
+// BLAS engine is missing. env.Threads of 0 counts as 1.
 func NewDLRM(s DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (m *dlrm) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error 
 	return nil
 }
 
-// Initialize draws every parameter.
+// Initialize draws the initial values of every parameter.
 func (m *dlrm) Initialize(seed uint64) {
 	for k, value := range m.values {
 		m.settings.Draw(seed, m.firstTensor, k, value.Data)
@@ -100,7 +100,7 @@ func (m *dlrm) Initialize(seed uint64) {
 	m.batch = nil
 }
 
-// Forward reads b.Features in place, where they must stay until Backward.
+// Forward reads b.Features in place. The features must not change until Backward.
 func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.batch = nil
 	n, features := b.Size(), m.features()
@@ -138,7 +138,7 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, nil
 }
 
-// resize makes room for n samples.
+// resize allocates memory for n samples.
 func (m *dlrm) resize(n int) error {
 	s := &m.settings
 	var err error
@@ -160,8 +160,8 @@ func (m *dlrm) resize(n int) error {
 	return err
 }
 
-// rows is where the rows of the tables begin, in the features or in memory of the model's
-// own, and how far those of two samples are apart.
+// rows returns the memory in which the rows of the tables begin, and the distance between two samples' rows. This
+// memory is part of the features or belongs to the model.
 func (m *dlrm) rows(features, own []float32) (rows []float32, stride int) {
 	if m.tables == nil {
 		return features[m.settings.DenseFeatures:], m.features()
@@ -169,7 +169,7 @@ func (m *dlrm) rows(features, own []float32) (rows []float32, stride int) {
 	return own, m.settings.LookedUp()
 }
 
-// features is how many numbers Forward takes for each sample.
+// features returns how many numbers Forward takes for each sample.
 func (m *dlrm) features() int {
 	if m.tables == nil {
 		return m.settings.DenseFeatures + m.settings.LookedUp()
@@ -194,7 +194,7 @@ func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float
 	return m.backward(outputGradient, inputGradient, emit)
 }
 
-// backward overwrites inputGradient; it may be nil where the model has its own tables.
+// backward overwrites inputGradient, which may be nil if the model has its own tables.
 func (m *dlrm) backward(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch == nil {
 		return errors.New("the dlrm model cannot go backward before it went forward")

@@ -15,8 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// dlrmReference is a training run that PyTorch computed; plugins/testdata/dlrm.py is the
-// program.
+// dlrmReference is a training run that PyTorch computed with plugins/testdata/dlrm.py.
 type dlrmReference struct {
 	Model   DLRMSettings
 	Seed    uint64
@@ -26,7 +25,7 @@ type dlrmReference struct {
 		Indices, Targets []int64
 	}
 	Losses  []float64
-	Squares []float64 `json:"squares_of_change"` // sum over each parameter
+	Squares []float64 `json:"squares_of_change"` // summed over each parameter
 }
 
 func TestDLRMTrainsAsPyTorchDoes(t *testing.T) {

@@ -24,14 +24,14 @@ type DLRMSettings struct {
 	BLAS          string `json:"blas" doc:"what multiplies matrices: auto, openblas, mkl, blis, native or gonum"`
 }
 
-// Places of the tables.
+// Where the tables are.
 const (
 	TablesInModel   = "model"
 	TablesOnServers = "servers"
 )
 
-// DefaultDLRM is a model of click logs that a laptop trains: 13 numbers and 26 categories,
-// 4.2 million parameters in tables and 0.48 million in layers.
+// DefaultDLRM is a model of click logs that a laptop can train. DefaultDLRM takes 13 numbers and 26 categories. The
+// tables have 4.2 million parameters, and the layers 0.48 million.
 var DefaultDLRM = DLRMSettings{
 	DenseFeatures: 13,
 	TableRows:     slices.Repeat([]int{10_000}, 26),
@@ -43,11 +43,11 @@ var DefaultDLRM = DLRMSettings{
 	BLAS:          blas.Auto,
 }
 
-// Embedding returns the number of the tables' parameter, which follows the bottom layers. The top
-// layers come after it. If the tables are on servers, the top layers begin at this number.
+// Embedding returns the number of the tables' parameter. This parameter comes after the bottom layers and before
+// the top layers. If the tables are on servers, the top layers begin at this number.
 func (s DLRMSettings) Embedding() int { return 2 * len(s.BottomLayers) }
 
-// Top is the number of the first parameter of the top layers.
+// Top returns the number of the first parameter of the top layers.
 func (s DLRMSettings) Top() int {
 	if s.Tables == TablesInModel {
 		return s.Embedding() + 1
@@ -69,7 +69,7 @@ func (s DLRMSettings) Parameters() []sdk.ParameterSpec {
 	return append(specs, layerSpecs("top_", s.TopSizes())...)
 }
 
-// Inputs is what the model accepts.
+// Inputs describes the input that the model accepts.
 func (s DLRMSettings) Inputs() sdk.InputSpec {
 	in := sdk.InputSpec{Features: s.DenseFeatures, Classes: 2, Outputs: 1, Tables: slices.Clone(s.TableRows)}
 	if s.Tables == TablesOnServers {
@@ -79,12 +79,12 @@ func (s DLRMSettings) Inputs() sdk.InputSpec {
 	return in
 }
 
-// Draw writes the initial values of a parameter. Each has a stream of its own: the tables that of
-// firstTensor and the layers the next ones, if the model has the tables. A table is uniform in
-// [-1, 1) / sqrt(its rows), as in the original, and a layer in [-1, 1) / sqrt(its inputs), where the
-// original has a normal distribution.
+// Draw writes the initial values of a parameter. Each parameter has its own stream. If the model has the tables,
+// they use stream firstTensor and the layers use the next streams. A table is uniform in [-1, 1) / sqrt(its rows),
+// as in the original. A layer is uniform in [-1, 1) / sqrt(its inputs); the original uses a normal distribution
+// there.
 func (s DLRMSettings) Draw(seed uint64, firstTensor, parameter int, values []float32) {
-	layers := firstTensor // of the bottom layers' first
+	layers := firstTensor // the stream of the first bottom layer
 	if s.Tables == TablesInModel {
 		layers++
 	}
@@ -103,27 +103,27 @@ func (s DLRMSettings) Draw(seed uint64, firstTensor, parameter int, values []flo
 	}
 }
 
-// maxTables keeps the interaction of the tables, which grows with the square of their
-// number, within what a layer can take.
+// maxTables limits the size of the interaction, which grows with the square of the number of tables and is a
+// layer's input.
 const maxTables = 1000
 
-// BottomSizes are the inputs and then the outputs of each bottom layer.
+// BottomSizes are the input size and then the output size of each bottom layer.
 func (s DLRMSettings) BottomSizes() []int {
 	return append([]int{s.DenseFeatures}, s.BottomLayers...)
 }
 
-// TopSizes are the inputs, a dense vector and the products of every two vectors, and then
-// the outputs of each top layer.
+// TopSizes are the input size and then the output size of each top layer. The input consists of a dense vector and
+// the products of every two vectors.
 func (s DLRMSettings) TopSizes() []int {
 	tables := len(s.TableRows)
 	return append([]int{s.EmbeddingDim + tables*(tables+1)/2}, s.TopLayers...)
 }
 
-// LookedUp is how many numbers the rows of a sample have.
+// LookedUp returns how many numbers a sample's rows have in total.
 func (s DLRMSettings) LookedUp() int { return len(s.TableRows) * s.EmbeddingDim }
 
-// Check finds settings that are out of range, do not fit together, or make a model that no
-// machine holds. Zero maxBatch is one that is not known.
+// Check returns an error for settings that are out of range, do not fit together, or make a model too large for any
+// machine. A maxBatch of 0 means that the batch size is unknown.
 func (s DLRMSettings) Check(maxBatch int) error {
 	if s.Tables != TablesInModel && s.Tables != TablesOnServers {
 		return fmt.Errorf("setting tables is %s but must be %s or %s", quote.String(s.Tables), TablesInModel,
@@ -166,7 +166,7 @@ func (s DLRMSettings) Check(maxBatch int) error {
 	return s.checkActivations(maxBatch)
 }
 
-// checkTables counts the rows of all tables.
+// checkTables checks the tables and counts their rows.
 func (s DLRMSettings) checkTables() (rows float64, err error) {
 	for k, n := range s.TableRows {
 		if n < 1 || n > maxSize {
@@ -181,7 +181,7 @@ func (s DLRMSettings) checkTables() (rows float64, err error) {
 	return rows, nil
 }
 
-// checkLayers counts the parameters of the layers.
+// checkLayers checks the layers and counts their parameters.
 func (s DLRMSettings) checkLayers() (parameters float64, err error) {
 	bottom, err := checkSizes("bottom_layers", s.BottomLayers)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s DLRMSettings) checkLayers() (parameters float64, err error) {
 	return bottom + first(s.BottomSizes()) + top + first(s.TopSizes()), nil
 }
 
-// checkActivations finds a batch whose activations no machine holds.
+// checkActivations returns an error if a batch's activations are too large for any machine.
 func (s DLRMSettings) checkActivations(maxBatch int) error {
 	numbers := 2 * float64(s.LookedUp())
 	for _, sizes := range [][]int{s.BottomSizes(), s.TopSizes()} {

@@ -32,8 +32,8 @@ func TestDLRMGradientsMatchFiniteDifferences(t *testing.T) {
 	r.requireDerivatives(t, r, b, 2e-3, 5e-4)
 }
 
-// As rows, dense, or looked up by the trainer, the tables have the same gradient, and the
-// layers too. Batches of any size follow each other.
+// The tables and layers have the same gradients in three cases: sparse, dense, and looked up by the trainer.
+// Successive batches have different sizes.
 func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawDLRM(t)
@@ -79,8 +79,8 @@ func TestDLRMTablesAreTheSameEverywhere(t *testing.T) {
 	})
 }
 
-// joined is the gradient of the features of a model whose rows are looked up, from that
-// of the numbers and of the rows where the model looked them up itself.
+// joined returns the expected gradient of the features for a model whose rows are looked up. The gradient is built
+// from the gradients of a model that looks up the rows itself.
 func joined(s DLRMSettings, b *sdk.Batch, numbers []float32, r *recommender) (out []float32) {
 	for i := range b.Size() {
 		out = append(out, numbers[i*s.DenseFeatures:(i+1)*s.DenseFeatures]...)
@@ -89,8 +89,8 @@ func joined(s DLRMSettings, b *sdk.Batch, numbers []float32, r *recommender) (ou
 	return out
 }
 
-// The top layers' gradients go out first, before anything below is computed, and those of
-// the tables before the bottom layers'.
+// Backward emits the top layers' gradients first, before it computes anything below them. Backward emits the
+// tables' gradients before those of the bottom layers.
 func TestDLRMEmitsInReverse(t *testing.T) {
 	for tables, want := range map[string][]int{
 		TablesInModel:   {8, 7, 6, 5, 4, 3, 2, 1, 0},
@@ -172,7 +172,7 @@ func TestDLRMInitialize(t *testing.T) {
 	s.Tables = TablesOnServers
 	served := newRecommender(t, s, sdk.ModelEnv{FirstTensor: 3})
 	served.Initialize(7)
-	for k, l := range r.layerParameters() { // one server's table before them
+	for k, l := range r.layerParameters() { // the single server's table comes first
 		if d := cmp.Diff(r.params[l].Data, served.params[k].Data); d != "" {
 			t.Errorf("parameter %d: %s", k, d)
 		}
@@ -222,8 +222,8 @@ func TestDLRMStepAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkDLRM is forward and backward of the default model. The gradient of the logits
-// is nowhere 0, which an engine may leave out of its products.
+// BenchmarkDLRM runs forward and backward of the default model. No gradient of a logit is 0, because engines may
+// skip zeros in their products.
 func BenchmarkDLRM(b *testing.B) {
 	for _, name := range []string{blas.OpenBLAS, blas.Native, blas.Gonum} {
 		b.Run(name, func(b *testing.B) {
@@ -252,7 +252,7 @@ func BenchmarkDLRM(b *testing.B) {
 	}
 }
 
-// differs says where the logits are not those that gonum's products make.
+// differs describes how the logits differ from those computed with gonum.
 func differs(b *testing.B, r *recommender, s DLRMSettings, batch *sdk.Batch) string {
 	s.BLAS = blas.Gonum
 	want, err := newRecommender(b, s, sdk.ModelEnv{MaxBatch: batch.Size()}).Forward(batch)

@@ -31,7 +31,7 @@ const (
 	Gorgonia = "gorgonia"
 )
 
-// DefaultDummy are the settings of the original's DummyModel.
+// DefaultDummy are the default settings, taken from the original's DummyModel.
 var DefaultDummy = DummySettings{
 	NumEmbeddings:    1024,
 	EmbeddingDim:     1024,
@@ -42,16 +42,15 @@ var DefaultDummy = DummySettings{
 	BLAS:             blas.Auto,
 }
 
-// Limits that keep every count within the types that carry it (a row travels as
-// an int32) and the whole model within 1 TiB.
+// These limits keep every count within its type (a row is sent as an int32) and the whole model within 1 TiB.
 const (
 	maxSize     = math.MaxInt32
 	maxLayers   = 10_000
 	maxElements = 1 << 38
 )
 
-// Check finds settings that are out of range, do not fit together, or make a
-// model that no machine holds, for batches of up to maxBatch samples.
+// Check returns an error for settings that are out of range, do not fit together, or make a model too large for any
+// machine. Check assumes batches of up to maxBatch samples.
 func (s DummySettings) Check(maxBatch int) error {
 	if maxBatch < 1 {
 		return fmt.Errorf("the largest batch has %d samples but must have at least 1", maxBatch)
@@ -94,9 +93,8 @@ func (s DummySettings) Check(maxBatch int) error {
 	return nil
 }
 
-// dummy is an embedding bag (mean), dense layers y = x Wᵀ + b, and a softmax
-// over classes. Parameter 0 is the embedding; dense layer l has its weight at
-// 1+2l and its bias at 2+2l.
+// dummy is an embedding bag (mean), followed by dense layers y = x Wᵀ + b and a softmax over classes. Parameter 0
+// is the embedding; dense layer l has its weight at 1+2l and its bias at 2+2l.
 type dummy struct {
 	settings DummySettings
 	maxBatch int
@@ -104,25 +102,23 @@ type dummy struct {
 	network  network
 
 	values []tensor.Tensor
-	batch  *sdk.Batch    // of the last Forward, until Backward
-	output tensor.Tensor // of the last Forward
+	batch  *sdk.Batch    // batch of the last Forward, until Backward
+	output tensor.Tensor // output of the last Forward
 }
 
-// network computes what the dummy model describes. Its arguments are checked
-// already, but for the indices of a batch.
+// network computes the dummy model. The callers have already checked all arguments except a batch's indices.
 type network interface {
-	// bind hands over the storage of all parameters.
+	// bind gives the network the storage of all parameters.
 	bind(values []tensor.Tensor, gradients []*tensor.Gradient)
-	// forward returns the output [b.Size(), classes], valid until the next one.
+	// forward returns the output [b.Size(), classes], valid until the next forward.
 	forward(b *sdk.Batch) ([]float32, error)
-	// backward is that of sdk.Model for the last forward, of the same batch.
+	// backward does the backward pass of sdk.Model for the batch of the last forward.
 	backward(b *sdk.Batch, outputGradient []float32, emit func(parameter int)) error
 }
 
-// NewDummy builds the dummy model. Sizes that do not fit together, an unknown
-// engine and a BLAS engine that is not there are errors. Zero env.Threads count
-// as one. With engine gorgonia the BLAS engine becomes that of all gorgonia graphs
-// in the process.
+// NewDummy builds the dummy model. NewDummy returns an error if sizes do not fit together, the engine is unknown,
+// or the BLAS engine is missing. env.Threads of 0 counts as 1. With the engine gorgonia, all gorgonia graphs of the
+// process use the same BLAS engine from then on.
 func NewDummy(s DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
@@ -173,12 +169,12 @@ func (s DummySettings) Parameters() []sdk.ParameterSpec {
 	return specs
 }
 
-// Inputs is what the model accepts.
+// Inputs describes the input that the model accepts.
 func (s DummySettings) Inputs() sdk.InputSpec {
 	return sdk.InputSpec{Rows: s.NumEmbeddings, Classes: s.DenseOutputSize, Outputs: s.DenseOutputSize}
 }
 
-// Draw writes the initial values of a parameter, from the stream of its number: the embedding
+// Draw writes the initial values of a parameter, from the stream with the parameter's number. The embedding is
 // uniform in [-1, 1), the layers in [-1, 1) / sqrt(dense_input_size).
 func (s DummySettings) Draw(seed uint64, parameter int, values []float32) {
 	bound := float32(1)
@@ -204,7 +200,7 @@ func (m *dummy) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error
 	return nil
 }
 
-// Initialize draws every parameter.
+// Initialize draws the initial values of every parameter.
 func (m *dummy) Initialize(seed uint64) {
 	for k, value := range m.values {
 		m.settings.Draw(seed, k, value.Data)

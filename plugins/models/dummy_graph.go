@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/graph"
 )
 
-// dummyGraph is the dummy model as gorgonia graphs, one for each shape of batch.
+// dummyGraph implements the dummy model by gorgonia graphs, one for each shape of batch.
 type dummyGraph struct {
 	settings  DummySettings
 	memory    engine.Engine
@@ -23,21 +23,21 @@ type dummyGraph struct {
 	gradients []*tensor.Gradient
 
 	tapes    map[tapeShape]*dummyTape
-	tape     *dummyTape // of the last forward
-	distinct []int64    // the rows of its batch, ascending
+	tape     *dummyTape // tape of the last forward
+	distinct []int64    // the distinct rows of its batch, ascending
 }
 
-// tapeShape is what a graph's shapes depend on.
+// tapeShape determines the shapes of a graph.
 type tapeShape struct{ samples, rows int }
 
-// dummyTape is a graph with its inputs. The table itself is no part of it: the rows
-// that a batch looks up are, and so the gradient has no other rows.
+// dummyTape is a graph with its inputs. The graph contains the rows that a batch looks up instead of the whole
+// table, so the gradient has only these rows.
 type dummyTape struct {
 	*graph.Graph
-	rows         []float32 // [rows, embedding_dim], of the table
-	rowsGradient []float32 // like rows
-	bags         []float32 // [samples, rows], the share of each row in each sample
-	columns      int       // rows of rows
+	rows         []float32 // [rows, embedding_dim], copied from the table
+	rowsGradient []float32 // gradient, shaped like rows
+	bags         []float32 // [samples, rows], the weight of each row in each sample
+	columns      int       // number of rows
 }
 
 func newDummyGraph(s DummySettings, memory engine.Engine, products blas.BLAS) *dummyGraph {
@@ -66,7 +66,7 @@ func (n *dummyGraph) forward(b *sdk.Batch) ([]float32, error) {
 	return tape.Forward()
 }
 
-// roundUp is the power of two from n on: it keeps the number of shapes small.
+// roundUp returns the smallest power of two that is at least n. This keeps the number of shapes small.
 func roundUp(n int) int {
 	if n < 2 {
 		return 1
@@ -105,8 +105,8 @@ func (n *dummyGraph) tapeFor(shape tapeShape) (*dummyTape, error) {
 	return tape, nil
 }
 
-// build writes the model with one column per sample, y = W x + b: so the weights and
-// their gradients are used as they lie, and only small matrices are transposed.
+// build builds the model with one column per sample, y = W x + b. The graph then uses weights and their gradients
+// in place, and transposes only small matrices.
 func (n *dummyGraph) build(tape *dummyTape, shape tapeShape) (*gorgonia.Node, error) {
 	s := n.settings
 	rows := tape.Parameter("embedding", tape.rows, tape.rowsGradient, shape.rows, s.EmbeddingDim)
@@ -136,7 +136,7 @@ func (n *dummyGraph) build(tape *dummyTape, shape tapeShape) (*gorgonia.Node, er
 	return gorgonia.SoftMax(x, 1)
 }
 
-// lookUp fills the tape's rows and bags. Rows beyond the batch's are 0.
+// lookUp fills the tape's rows and bags. lookUp sets surplus rows to 0.
 func (n *dummyGraph) lookUp(b *sdk.Batch) {
 	t, width := n.tape, n.settings.EmbeddingDim
 	clear(t.rows)
@@ -174,7 +174,7 @@ func (n *dummyGraph) backward(_ *sdk.Batch, outputGradient []float32, emit func(
 	return embedding
 }
 
-// embeddingGradient moves the gradient of the rows to where the table's belongs.
+// embeddingGradient copies the gradient of the rows into the table's gradient.
 func (n *dummyGraph) embeddingGradient() error {
 	g, rows := n.gradients[0], n.tape.rowsGradient
 	if n.settings.Sparse {

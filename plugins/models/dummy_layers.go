@@ -8,8 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// dummyLayers is the dummy model written by hand. It allocates nothing after its
-// first iteration.
+// dummyLayers is the dummy model written by hand. dummyLayers allocates nothing after its first iteration.
 type dummyLayers struct {
 	memory    engine.Engine
 	sparse    bool
@@ -17,8 +16,8 @@ type dummyLayers struct {
 	layers    []nn.Linear
 	gradients []*tensor.Gradient
 
-	capacity    int          // samples that the buffers have room for
-	activations [][]float32  // [l] is the input of layer l, the last one the output; [capacity, width] each
+	capacity    int          // samples that fit into the buffers
+	activations [][]float32  // [l] is the input of layer l, the last element is the output; [capacity, width] each
 	deltas      [2][]float32 // gradients of two neighbouring activations
 }
 
@@ -37,8 +36,7 @@ func newDummyLayers(s DummySettings, env sdk.ModelEnv, products blas.BLAS) (*dum
 	return n, n.grow(env.MaxBatch)
 }
 
-// grow makes room for a batch: one that the data cuts itself may be larger than any
-// before.
+// grow allocates memory for a batch. Data parts that form their own batches may give a larger batch than before.
 func (n *dummyLayers) grow(samples int) (err error) {
 	if samples <= n.capacity {
 		return nil
@@ -89,8 +87,8 @@ func (n *dummyLayers) forward(b *sdk.Batch) ([]float32, error) {
 	return x, nil
 }
 
-// backward emits a layer's gradients before it computes what the layer below
-// needs, so that their reduction runs meanwhile.
+// backward emits a layer's gradients before it computes the input gradient for the layer below, so that the
+// reduction overlaps with this computation.
 func (n *dummyLayers) backward(b *sdk.Batch, outputGradient []float32, emit func(parameter int)) error {
 	rows := b.Size()
 	above, below := n.deltas[0], n.deltas[1]

@@ -36,7 +36,7 @@ func TestGradientsMatchFiniteDifferences(t *testing.T) {
 			change(&s)
 			r := newReplica(t, s, 4, productsOf(t, blas.Gonum))
 			r.model.Initialize(3)
-			for _, p := range r.params { // steeper, so that the loss moves far above float32's rounding
+			for _, p := range r.params { // larger weights, so that changes of the loss are far above float32's rounding
 				for i := range p.Data {
 					p.Data[i] *= 2
 				}
@@ -70,7 +70,7 @@ func TestSparseGradientIsCoalesced(t *testing.T) {
 	s.Sparse = true
 	r := newReplica(t, s, 4, productsOf(t, blas.Gonum))
 	r.model.Initialize(1)
-	for range 2 { // the second pass finds what the first one left behind
+	for range 2 { // the second pass starts with the memory that the first pass left
 		b := raggedBatch()
 		r.forward(t, b)
 		r.backward(t, b)
@@ -126,9 +126,8 @@ func TestEmitsInReverseRegistrationOrder(t *testing.T) {
 	}
 }
 
-// TestStepAllocatesNothing uses gonum, which allocates only for products of
-// several blocks of 64x64, and stays below that. Package blas tests the shared
-// libraries.
+// TestStepAllocatesNothing uses gonum. Gonum allocates only for products of several blocks of 64x64, and the test's
+// products are smaller. Package blas tests the shared libraries.
 func TestStepAllocatesNothing(t *testing.T) {
 	for _, sparse := range []bool{false, true} {
 		s := small
@@ -261,7 +260,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// BenchmarkStep is forward and backward of the default model.
+// BenchmarkStep runs forward and backward of the default model.
 func BenchmarkStep(b *testing.B) {
 	for _, name := range []string{blas.OpenBLAS, blas.BLIS, blas.MKL, blas.Gonum} {
 		for _, computes := range []string{Layers, Gorgonia} {

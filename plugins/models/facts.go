@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 )
 
-// engineFacts says what computes a model and what multiplies its matrices.
+// engineFacts describes the model's engine and the BLAS library.
 func engineFacts(engine string, info blas.Info) map[string]string {
 	facts := map[string]string{
 		"engine":       engine,

@@ -27,10 +27,10 @@ const (
 	LogSoftmax = "log_softmax"
 )
 
-// DefaultMLP leaves the sizes to be given.
+// DefaultMLP has no sizes: the user must give them.
 var DefaultMLP = MLPSettings{Sizes: []int{}, ReLUAfter: []int{}, Output: Linear, BLAS: blas.Auto}
 
-// Check finds settings that are out of range or make a model that no machine holds.
+// Check returns an error for settings that are out of range or make a model too large for any machine.
 func (s MLPSettings) Check() error {
 	if n := len(s.Sizes); n < 2 || n > maxLayers+1 {
 		return fmt.Errorf(
@@ -57,20 +57,20 @@ func (s MLPSettings) Check() error {
 	return nil
 }
 
-// ReLU says whether one follows a layer, which is counted from 0.
+// ReLU reports whether a ReLU follows a layer. Layers count from 0.
 func (s MLPSettings) ReLU(layer int) bool { return slices.Contains(s.ReLUAfter, layer+1) }
 
 // Parameters lists the model's parameters: layer l has its weight at 2l and its bias at 2l+1.
 func (s MLPSettings) Parameters() []sdk.ParameterSpec { return layerSpecs("", s.Sizes) }
 
-// Inputs is what the model accepts: one output is the logit of the second of two classes.
+// Inputs describes the input that the model accepts. A single output is the logit of the second of two classes.
 func (s MLPSettings) Inputs() sdk.InputSpec {
 	return sdk.InputSpec{Features: s.Sizes[0], Classes: max(2, s.Sizes[len(s.Sizes)-1]),
 		Outputs: s.Sizes[len(s.Sizes)-1]}
 }
 
-// Draw writes the initial values of a parameter. They are in [-1, 1) / sqrt(inputs of its layer) and
-// come from stream firstTensor+parameter.
+// Draw writes the initial values of a parameter. The values are in [-1, 1) / sqrt(inputs of its layer) and come
+// from stream firstTensor+parameter.
 func (s MLPSettings) Draw(seed uint64, firstTensor, parameter int, values []float32) {
 	drawLayers(seed, firstTensor, s.Sizes, parameter, values)
 }
@@ -86,15 +86,15 @@ type mlp struct {
 	memory      engine.Engine
 	engine      blas.BLAS
 
-	rows   int           // of the last Forward; 0 if there was none
-	output tensor.Tensor // of the last Forward
-	delta  []float32     // gradient of what the stack gives, where that is not the output
+	rows   int           // rows of the last Forward; 0 before the first Forward
+	output tensor.Tensor // output of the last Forward
+	delta  []float32     // gradient of the stack's output, if that is not the model's output
 }
 
 var _ sdk.FeatureModel = (*mlp)(nil)
 
-// NewMLP builds the multilayer perceptron. Settings out of range and a BLAS engine
-// that is not there are errors. Zero env.Threads count as one.
+// NewMLP builds the multilayer perceptron. NewMLP returns an error if settings are out of range or the BLAS engine
+// is missing. env.Threads of 0 counts as 1.
 func NewMLP(s MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (m *mlp) Bind(values []tensor.Tensor, gradients []*tensor.Gradient) error {
 	return nil
 }
 
-// Initialize draws every parameter.
+// Initialize draws the initial values of every parameter.
 func (m *mlp) Initialize(seed uint64) {
 	for k, values := range m.values {
 		m.settings.Draw(seed, m.firstTensor, k, values.Data)
@@ -135,7 +135,7 @@ func (m *mlp) Initialize(seed uint64) {
 	m.rows = 0
 }
 
-// Forward reads b.Features in place, where they must stay until Backward.
+// Forward reads b.Features in place. The features must not change until Backward.
 func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	m.rows = 0
 	rows := b.Size()
@@ -174,7 +174,7 @@ func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float3
 	return m.backward(outputGradient, inputGradient, emit)
 }
 
-// backward overwrites inputGradient unless it is nil.
+// backward overwrites inputGradient, unless inputGradient is nil.
 func (m *mlp) backward(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.rows == 0 {
 		return errors.New("the mlp model cannot go backward before it went forward")

@@ -39,7 +39,7 @@ func requireClose(t *rapid.T, what string, got []float32, want []float64) {
 	}
 }
 
-// Batches of any size follow each other on one model.
+// Successive batches on one model have different sizes.
 func TestMLPMatchesPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawMLP(t)
@@ -86,7 +86,7 @@ func TestMLPGradientsMatchFiniteDifferences(t *testing.T) {
 	p.requireDerivatives(t, p, b, 1e-3, 2e-3)
 }
 
-// Log-probabilities are a layer over what the same model gives without.
+// Log-probabilities equal LogSoftmax over the output of the same model without that layer.
 func TestMLPLogSoftmax(t *testing.T) {
 	s := MLPSettings{Sizes: []int{4, 6, 3}, ReLUAfter: []int{1}}
 	linear := newPerceptron(t, s, sdk.ModelEnv{})
@@ -119,8 +119,8 @@ func TestMLPLogSoftmax(t *testing.T) {
 	}
 }
 
-// A layer's gradients go out before its input's gradient is computed: at that time
-// those of the layers below are still what they were.
+// A layer's gradients are emitted before its input's gradient is computed. At that time, the gradients of lower
+// layers are still unchanged.
 func TestMLPEmitsWhatIsReady(t *testing.T) {
 	p := newPerceptron(t, MLPSettings{Sizes: []int{3, 2, 2}}, sdk.ModelEnv{})
 	b := numbered(2, 3, 0)
@@ -263,7 +263,7 @@ func TestMLPErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkMLP is forward and backward of the dense part of the hybrid benchmark.
+// BenchmarkMLP runs forward and backward of the dense part of the hybrid benchmark.
 func BenchmarkMLP(b *testing.B) {
 	for _, name := range []string{blas.OpenBLAS, blas.Gonum} {
 		b.Run(name, func(b *testing.B) {

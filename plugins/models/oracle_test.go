@@ -11,16 +11,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// How far two engines may be apart, since they add in different orders: a share of the
-// largest element of the tensor, and float32's rounding of terms of size 1, which may
-// cancel each other.
+// The largest allowed difference between two engines, which add in different orders. The difference is a share of
+// the tensor's largest element, plus float32's rounding of terms of size 1, because terms may cancel each other.
 const (
 	oracleTolerance = 1e-5
 	oracleRounding  = 2e-7
 )
 
-// TestEnginesAgree takes gorgonia, which differentiates the graph itself, as the
-// oracle of the gradients written by hand.
+// TestEnginesAgree checks the hand-written gradients against gorgonia, which derives gradients from the graph.
 func TestEnginesAgree(t *testing.T) {
 	product := productsOf(t, blas.Gonum)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -8,10 +8,9 @@ import (
 	"github.com/psbench/psbench/plugins/models/nn"
 )
 
-// BenchmarkParts times what a step of the default model consists of, each part over
-// all eight layers, so that weights and gradients come from memory as they do in
-// training. The rate counts what a part must at least read and write of matrices
-// of 4 MiB; copy is memcpy, counted the same way.
+// BenchmarkParts times each part of a step of the default model. BenchmarkParts runs each part over all eight
+// layers, so that weights and gradients come from memory as in training. The rate counts only the matrices of 4 MiB
+// that a part must read or write. The part copy is memcpy, counted the same way.
 func BenchmarkParts(b *testing.B) {
 	engine, err := blas.Open(blas.Auto, 1)
 	if err != nil {
@@ -27,7 +26,7 @@ func BenchmarkParts(b *testing.B) {
 	}
 	for _, part := range []struct {
 		name     string
-		matrices int // read or written for each layer
+		matrices int // matrices read or written per layer
 		run      func(l int)
 	}{
 		{"copy", 2, func(l int) { copy(at(gradients, l), at(values, l)) }},

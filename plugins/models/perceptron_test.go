@@ -32,16 +32,16 @@ func newPerceptron(t fatal, s MLPSettings, env sdk.ModelEnv) *perceptron {
 	return p
 }
 
-// numbered is a batch of rows samples with numbers from stream number.
+// numbered returns a batch of samples with numbers from stream number.
 func numbered(rows, features, number int) *sdk.Batch {
 	b := &sdk.Batch{Features: make([]float32, rows*features), Targets: make([]int64, rows)}
 	splitmix.Uniform(3, uint64(number), b.Features, 1)
 	return b
 }
 
-// plain is forward and backward of an mlp in float64, without a matrix product. It
-// returns the output and the gradients of the parameters and of the input. kink says that
-// a ReLU's input is so near to 0 that rounding decides on its gradient.
+// plain does forward and backward of an mlp in float64, without a matrix product. plain returns the output and the
+// gradients of the parameters and the input. kink reports that some ReLU's input is so close to 0 that rounding
+// determines its gradient.
 func (p *perceptron) plain(b *sdk.Batch,
 	upstream []float32) (output []float64, gradients [][]float64, input []float64, kink bool) {
 	rows, last := b.Size(), len(p.stack.layers)

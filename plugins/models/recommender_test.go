@@ -29,7 +29,7 @@ func newRecommender(t fatal, s DLRMSettings, env sdk.ModelEnv) *recommender {
 	return r
 }
 
-// layerParameters are the numbers of the layers' parameters.
+// layerParameters returns the numbers of the layers' parameters.
 func (r *recommender) layerParameters() []int {
 	var out []int
 	for k := range r.params {
@@ -40,7 +40,7 @@ func (r *recommender) layerParameters() []int {
 	return out
 }
 
-// clicks are samples with numbers and indices from stream number.
+// clicks returns samples with numbers and indices from stream number.
 func clicks(s DLRMSettings, samples, number int) *sdk.Batch {
 	b := &sdk.Batch{Features: make([]float32, samples*s.DenseFeatures)}
 	splitmix.Uniform(3, uint64(number), b.Features, 1)
@@ -55,7 +55,7 @@ func clicks(s DLRMSettings, samples, number int) *sdk.Batch {
 	return b
 }
 
-// lookedUp is b as a trainer gives it to a model whose rows come from servers.
+// lookedUp returns b in the form that a model gets from a trainer that looked up the rows on servers.
 func lookedUp(s DLRMSettings, b *sdk.Batch, stack []float32) *sdk.Batch {
 	out := &sdk.Batch{Targets: b.Targets}
 	for i := range b.Size() {

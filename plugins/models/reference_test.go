@@ -40,8 +40,8 @@ type referenceCase struct {
 	}
 }
 
-// TestTrainingMatchesPyTorch trains every reference case of kind ddp with the model and the
-// criterion alone; averaging and SGD are plain loops here.
+// TestTrainingMatchesPyTorch trains every reference case of kind ddp with only the model and the criterion. Plain
+// loops do the averaging and SGD.
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	files, err := filepath.Glob("../../core/measure/verify/reference/*.json")
 	if err != nil || len(files) == 0 {
@@ -114,7 +114,7 @@ func (c *referenceCase) batches() []*sdk.Batch {
 	return out
 }
 
-// mean averages gradient k over the trainers that the hook connects with rank.
+// mean averages gradient k over all trainers that share a hook with rank.
 func (c *referenceCase) mean(replicas []*replica, rank, k int) []float32 {
 	peers := replicas
 	if c.Hook == "rpc" || (c.Hook == "sparse_rpc" && c.Model.Sparse && k == 0) {

@@ -15,7 +15,7 @@ type replica struct {
 	model     *dummy
 	criterion sdk.Criterion
 	*storage
-	upstream tensor.Tensor // gradient of the output
+	upstream tensor.Tensor // gradient of the model's output
 }
 
 func newReplica(t testing.TB, s DummySettings, maxBatch int, products blas.BLAS) *replica {

@@ -14,25 +14,24 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// stack is linear layers y = x Wᵀ + b over each other, with a ReLU after some of them.
-// Among its tensors layer l has its weight at 2l and its bias at 2l+1. A batch of n
-// samples costs 2n multiplications and additions per weight forward and 4n backward. 2n of
-// the 4n are for the gradient of the layer's input; the lowest layer computes it only on
-// request.
+// stack is a sequence of linear layers y = x Wᵀ + b, with a ReLU after some of them. Layer l has its weight in
+// tensor 2l and its bias in tensor 2l+1. A batch of n samples costs 2n multiplications and additions per weight
+// forward and 4n backward. Half of the backward cost is for the gradient of the layer's input; the lowest layer
+// computes this gradient only on request.
 type stack struct {
 	memory    engine.Engine
-	sizes     []int // inputs, then outputs of each layer
+	sizes     []int // input size, then the output size of each layer
 	layers    []nn.Linear
-	relu      []bool // by layer: a ReLU follows
+	relu      []bool // by layer: whether a ReLU follows
 	gradients []*tensor.Gradient
 
-	rows        int          // of the last forward
-	capacity    int          // rows that the buffers have room for
-	activations [][]float32  // [l] is the input of layer l, the last one the output; [rows, sizes[l]] each
+	rows        int          // rows of the last forward
+	capacity    int          // rows that fit into the buffers
+	activations [][]float32  // [l] is the input of layer l, the last element is the output; [rows, sizes[l]] each
 	deltas      [2][]float32 // gradients of two neighbouring activations
 }
 
-// newStack builds the layers of these sizes, at least 2.
+// newStack builds layers of these sizes. There must be at least 2 sizes.
 func newStack(memory engine.Engine, sizes []int, relu func(layer int) bool, products blas.BLAS) *stack {
 	n := len(sizes) - 1
 	s := &stack{
@@ -46,8 +45,8 @@ func newStack(memory engine.Engine, sizes []int, relu func(layer int) bool, prod
 	return s
 }
 
-// checkSizes finds a layer's size that is out of range and counts the parameters. name
-// is the setting that holds the sizes.
+// checkSizes returns an error if a layer's size is out of range, and counts the parameters. name is the setting
+// that holds the sizes.
 func checkSizes(name string, sizes []int) (parameters float64, err error) {
 	for i, size := range sizes {
 		if size < 1 || size > maxSize {
@@ -60,8 +59,8 @@ func checkSizes(name string, sizes []int) (parameters float64, err error) {
 	return parameters, nil
 }
 
-// layerSpecs describes the parameters of layers of these sizes: inputs, then the outputs of each.
-// Their names begin with prefix.
+// layerSpecs describes the parameters of layers. The sizes are the input size, then the output size of each layer.
+// The parameters' names begin with prefix.
 func layerSpecs(prefix string, sizes []int) []sdk.ParameterSpec {
 	var specs []sdk.ParameterSpec
 	for l, outputs := range sizes[1:] {
@@ -72,14 +71,14 @@ func layerSpecs(prefix string, sizes []int) []sdk.ParameterSpec {
 	return specs
 }
 
-// drawLayers writes the initial values of a parameter of layers of these sizes. They are in
-// [-1, 1) / sqrt(inputs of its layer) and come from stream firstTensor+parameter.
+// drawLayers writes the initial values of a parameter. The values are in [-1, 1) / sqrt(inputs of its layer) and
+// come from stream firstTensor+parameter. The sizes are those of newStack.
 func drawLayers(seed uint64, firstTensor int, sizes []int, parameter int, values []float32) {
 	bound := float32(1 / math.Sqrt(float64(sizes[parameter/2])))
 	splitmix.Uniform(seed, uint64(firstTensor+parameter), values, bound) // #nosec G115 -- a tensor's number
 }
 
-// bind hands over the storage of the parameters.
+// bind sets the storage of the parameters.
 func (s *stack) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
 	s.gradients = gradients
 	for l := range s.layers {
@@ -87,8 +86,8 @@ func (s *stack) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
 	}
 }
 
-// forward returns the output for x [rows, sizes[0]], which must stay until backward. The
-// output is valid until the next forward.
+// forward returns the output for x [rows, sizes[0]], which must not change until backward. The output is valid
+// until the next forward.
 func (s *stack) forward(x []float32) ([]float32, error) {
 	if err := s.grow(len(x) / s.sizes[0]); err != nil {
 		return nil, err
@@ -105,10 +104,10 @@ func (s *stack) forward(x []float32) ([]float32, error) {
 	return s.activation(len(s.layers)), nil
 }
 
-// backward takes dy, the gradient of the last forward's output, and overwrites the gradients of
-// the parameters. emit gets their numbers from first on. A layer's gradients are emitted before
-// the gradient for the layer below is computed, so that the two overlap. After the last emit,
-// dx [rows, sizes[0]] is overwritten with the gradient of the input; it may be nil.
+// backward overwrites the gradients of the parameters. The input dy is the gradient of the last forward's output.
+// backward calls emit with the parameters' numbers, which begin at first. backward emits a layer's gradients before
+// it computes the input gradient for the layer below, so that the reduction overlaps with this computation. After
+// the last emit, backward overwrites dx [rows, sizes[0]] with the input's gradient; dx may be nil.
 func (s *stack) backward(dy, dx []float32, first int, emit func(parameter int)) {
 	above, below := s.deltas[0], s.deltas[1]
 	delta := above[:copy(above, dy)]
@@ -131,8 +130,8 @@ func (s *stack) backward(dy, dx []float32, first int, emit func(parameter int)) 
 	}
 }
 
-// grow makes room for a batch of so many rows: one that the data cuts itself may be
-// larger than any before.
+// grow allocates memory for a batch of so many rows. Data parts that form their own batches may give a larger batch
+// than before.
 func (s *stack) grow(rows int) (err error) {
 	if rows <= s.capacity {
 		return nil
@@ -152,5 +151,5 @@ func (s *stack) grow(rows int) (err error) {
 	return nil
 }
 
-// activation is the part of activations[l] that the current batch fills.
+// activation returns the part of activations[l] that the current batch uses.
 func (s *stack) activation(l int) []float32 { return s.activations[l][:s.rows*s.sizes[l]] }

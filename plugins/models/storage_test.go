@@ -13,7 +13,7 @@ import (
 // fatal is a testing.TB or a *rapid.T.
 type fatal interface{ Fatal(...any) }
 
-// storage is what the parameters of a model are bound to, and which it emitted.
+// storage is the memory of a model's parameters, with a list of the emitted parameters.
 type storage struct {
 	params  []tensor.Tensor
 	grads   []*tensor.Gradient
@@ -21,8 +21,8 @@ type storage struct {
 	emit    func(parameter int)
 }
 
-// bind binds the parameters of a model. Dense gradients hold what no backward pass gives,
-// which must write all of them.
+// bind binds the parameters of a model. bind fills dense gradients with values that no backward pass computes,
+// because backward must overwrite all of them.
 func bind(t fatal, m sdk.Model) *storage {
 	s := new(storage)
 	s.emit = func(parameter int) { s.emitted = append(s.emitted, parameter) }
@@ -44,7 +44,7 @@ func bind(t fatal, m sdk.Model) *storage {
 	return s
 }
 
-// spread is the gradient of parameter k with every element in place.
+// spread returns the gradient of parameter k as a dense array.
 func (s *storage) spread(k int) []float32 {
 	g := s.grads[k]
 	if !g.Sparse() {
@@ -57,8 +57,8 @@ func (s *storage) spread(k int) []float32 {
 	return out
 }
 
-// requireDerivatives compares the gradients of all parameters and of the input with how
-// far a loss rises over a step of each value. No input of a ReLU may be within a step of 0.
+// requireDerivatives compares the gradients of all parameters and of the input with finite differences of the loss.
+// No input of a ReLU may be within a step of 0.
 func (s *storage) requireDerivatives(t *testing.T, m sdk.FeatureModel, b *sdk.Batch, step float32, tolerance float64) {
 	t.Helper()
 	output, err := m.Forward(b)

@@ -20,45 +20,44 @@ type BatchUpdateSettings struct {
 	BatchUpdateSize int `json:"batch_update_size" doc:"trainers whose gradients make one update; 0: all trainers of the server"`
 }
 
-// DefaultBatchUpdate are the settings of the original.
+// DefaultBatchUpdate are the default settings, taken from the original.
 var DefaultBatchUpdate = BatchUpdateSettings{Settings: optimizer.Defaults(0.001, 0.9)}
 
-// batchUpdate holds the model and its optimizer. A trainer's batch 0 fetches the
-// parameters: what it pushes is ignored. Its later batches are reports, the gradients
-// of all buckets. Once the reports of a round are there, they are averaged, the
-// optimizer steps, and every trainer of the round is answered with the new parameters.
+// batchUpdate holds the model and its optimizer. A trainer's batch 0 fetches the parameters; the server ignores the
+// pushed values. Each later batch is a report: the gradients of all buckets. When a round has all its reports, the
+// server averages them and steps the optimizer. The server answers every trainer of the round with the new
+// parameters.
 //
-// A round has batch_update_size reports. If fewer trainers wait or have batches left, it has
-// only their reports, so that the last reports of a pass do not wait for ever.
+// A round has batch_update_size reports. If fewer trainers wait or have batches left, the round has only their
+// reports. Otherwise, the last reports of a pass would wait forever.
 //
-// Reports are added up in the order of trainers, so that a round of the same trainers has the same bits in every
-// run. With n parameters a report costs n additions (n copies for trainer 0), and an update costs a step of the
-// optimizer. On an engine that averages (engine.Averager) a report costs n copies, and the engine adds. If
-// a trainer shares its buckets with the engine (engine.Borrower), there are no copies and no wait for the
-// update. A report counts when its last bucket has arrived: until then another trainer may complete the
-// round.
+// The server adds reports in the order of trainers, so that a round of the same trainers has the same bits in every
+// run. With n parameters, a report costs n additions (n copies for trainer 0), and an update costs one optimizer
+// step. If the engine averages (engine.Averager), a report costs n copies and the engine does the additions. If a
+// trainer shares its buckets with the engine (engine.Borrower), there are no copies and no wait for the update. A
+// report counts once its last bucket has arrived. Until then, another trainer may complete the round.
 type batchUpdate struct {
 	settings BatchUpdateSettings
 	env      sdk.ServerEnv
-	size     int // of a round
-	*held        // its gradients are the means of rounds
+	size     int // reports per round
+	*held        // parameters and gradients; the gradients are the means of the rounds
 
 	got, updated *sdk.Series
 
 	mu        sync.Mutex
 	optimizer optimizer.Optimizer
 	reports   []report // by trainer
-	waiting   []int    // the trainers whose reports are in the round
-	coming    int      // trainers that do not wait and have batches left
+	waiting   []int    // the trainers that have a report in the round
+	coming    int      // trainers that are not waiting and have batches left
 	updates   int64
-	failed    error // of Reset
+	failed    error // error of Reset
 }
 
-// report is what one trainer has pushed of its current batch.
+// report is the data that one trainer has pushed for its current batch.
 type report struct {
 	batch  int64
-	pushes []sdk.Push // by bucket; without a gradient until it arrives
-	there  int        // of them
+	pushes []sdk.Push // pushes by bucket; no gradient until the push arrives
+	there  int        // number of pushes that have arrived
 	done   int        // batches with a complete report
 	all    int        // batches of the pass; math.MaxInt while unknown
 }
@@ -72,8 +71,8 @@ var (
 	_ sdk.DeviceServer = (*batchUpdate)(nil)
 )
 
-// NewBatchUpdate builds the batch-updating server. Settings out of range, no model,
-// and a model with sparse gradients are errors.
+// NewBatchUpdate builds the batch-updating server. NewBatchUpdate returns an error if settings are out of range,
+// there is no model, or the model has sparse gradients.
 func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error) {
 	if err := s.Check(DefaultBatchUpdate.Settings); err != nil {
 		return nil, fmt.Errorf("setting %w", err)
@@ -101,7 +100,7 @@ func NewBatchUpdate(s BatchUpdateSettings, env sdk.ServerEnv) (sdk.Server, error
 	return b, b.bind()
 }
 
-// bind gives the model values and gradients.
+// bind gives the model its values and gradients.
 func (b *batchUpdate) bind() error {
 	var err error
 	if b.held, err = newHeld(&b.env); err != nil {
@@ -112,13 +111,13 @@ func (b *batchUpdate) bind() error {
 		err = b.env.Model.Bind(b.values, b.gradients)
 	}
 	if err != nil {
-		_ = b.Close() // the host does not close a part that was not made; err is the first error
+		_ = b.Close() // the host does not close a part whose constructor failed; err is the first error
 	}
 	return err
 }
 
-// Receive holds the lock until a round is answered: a trainer that has its answer may
-// push again while the others still read the parameters.
+// Receive holds the lock until it has answered the whole round. Otherwise, a trainer that has its answer could push
+// again while others still read the parameters.
 func (b *batchUpdate) Receive(p sdk.Push) error {
 	arrived := comm.Now()
 	b.mu.Lock()
@@ -143,17 +142,17 @@ func (b *batchUpdate) Receive(p sdk.Push) error {
 // fetch answers a push of batch 0.
 func (b *batchUpdate) fetch(p sdk.Push) error {
 	if loan := borrow(b.engine, p.Gradient.Values); loan != nil {
-		if err := loan.Take(); err != nil { // the trainer may still use what it holds
+		if err := loan.Take(); err != nil { // the trainer's earlier work may still use the memory
 			return err
 		}
 	}
 	return b.give(p)
 }
 
-// round is how many reports the round has.
+// round returns how many reports the round needs.
 func (b *batchUpdate) round() int { return min(b.size, len(b.waiting)+b.coming) }
 
-// settle ends the round if its reports are there.
+// settle ends the round if it has all its reports.
 func (b *batchUpdate) settle() error {
 	if len(b.waiting) == 0 || len(b.waiting) < b.round() {
 		return nil
@@ -164,8 +163,8 @@ func (b *batchUpdate) settle() error {
 	return b.answer()
 }
 
-// Expect implements sdk.Expecter. Where the end of a pass becomes known during it, a round may
-// have fewer reports from then on.
+// Expect implements sdk.Expecter. If the number of batches becomes known during a pass, a round may need fewer
+// reports from then on.
 func (b *batchUpdate) Expect(batches []int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,7 +186,7 @@ func (b *batchUpdate) Expect(batches []int) error {
 	return b.settle()
 }
 
-// take notes a push. It is true if that completes the trainer's report.
+// take records a push. take returns true if the push completes the trainer's report.
 func (b *batchUpdate) take(p sdk.Push) (complete bool, err error) {
 	r := &b.reports[p.Trainer]
 	switch {
@@ -207,7 +206,7 @@ func (b *batchUpdate) take(p sdk.Push) (complete bool, err error) {
 	return r.there == len(r.pushes), nil
 }
 
-// add takes a complete report into the round.
+// add adds a complete report to the round.
 func (b *batchUpdate) add(trainer int) error {
 	r := &b.reports[trainer]
 	if err := b.means.take(trainer, r.pushes, len(b.waiting) == 0); err != nil {
@@ -219,7 +218,7 @@ func (b *batchUpdate) add(trainer int) error {
 	return nil
 }
 
-// update averages the round's gradients and steps.
+// update averages the round's gradients and steps the optimizer.
 func (b *batchUpdate) update() error {
 	start := comm.Now()
 	reports := len(b.waiting)
@@ -241,7 +240,7 @@ func (b *batchUpdate) update() error {
 	return nil
 }
 
-// stages says that some trainer of the round finds its answer in ordinary memory.
+// stages reports whether some trainer of the round gets its answer in ordinary memory.
 func (b *batchUpdate) stages() bool {
 	return slices.ContainsFunc(b.waiting, func(t int) bool {
 		return slices.ContainsFunc(b.reports[t].pushes,
@@ -249,7 +248,7 @@ func (b *batchUpdate) stages() bool {
 	})
 }
 
-// answer sends the parameters to the trainers of the round and opens the next one.
+// answer sends the parameters to the trainers of the round and starts the next round.
 func (b *batchUpdate) answer() error {
 	for _, t := range b.waiting {
 		r := &b.reports[t]
@@ -268,8 +267,8 @@ func (b *batchUpdate) answer() error {
 	return nil
 }
 
-// Reset implements sdk.Server: the initial parameters and an optimizer that has not stepped. How
-// many batches there are Expect says after it.
+// Reset implements sdk.Server: it restores the initial parameters and an optimizer without steps. The host calls
+// Expect after Reset to set the number of batches.
 func (b *batchUpdate) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,11 +18,10 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// Trainers push their buckets in any order among each other. Rounds are what a list of
-// those that wait and of those that may still come says, parameters what PyTorch's SGD
-// makes of the mean of the round, and in the end everybody has an answer; also where it is
-// known during the pass only how many batches there are. An engine that averages does so, another
-// one's means are taken beside it.
+// Trainers push their buckets in random order. A plain list of waiting and remaining trainers predicts the rounds.
+// PyTorch's SGD on the mean of the round predicts the parameters. In the end, every trainer has an answer, even if
+// the number of batches becomes known only during the pass. An engine that can average does so; for other engines,
+// the server averages in ordinary memory.
 func TestBatchUpdateRounds(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() {
@@ -135,7 +134,7 @@ func takesRounds(t *testing.T, e engine.Engine) {
 	})
 }
 
-// Who comes first changes no bit of the parameters, on no engine, in no round.
+// The order of arrival changes no bit of the parameters, on any engine and in any round.
 func TestBatchUpdateAddsInTheOrderOfTrainers(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	defer func() {
@@ -143,7 +142,7 @@ func TestBatchUpdateAddsInTheOrderOfTrainers(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	gradients := []float32{1e8, 1, -1e8, 3} // whose sum is 3, 4 or 0, as the order says
+	gradients := []float32{1e8, 1, -1e8, 3} // their sum is 3, 4 or 0, depending on the order
 	for name, e := range map[string]engine.Engine{"host": engine.Host, "averages": dark,
 		"does not": struct{ optimizer.Engine }{dark}} {
 		for _, quorum := range []int{0, 3} {
@@ -182,10 +181,10 @@ func TestBatchUpdateAddsInTheOrderOfTrainers(t *testing.T) {
 	}
 }
 
-// The first push of a pass fetches the model, whatever it holds and whoever waits.
+// The first push of a pass fetches the model, regardless of the pushed values and of waiting trainers.
 func TestBatchUpdateFetch(t *testing.T) {
 	w := newUpdateWorld(t, BatchUpdateSettings{Settings: optimizer.Defaults(1, 0.9)}, 1, 1, 1)
-	for pass := range 2 { // the second one starts from the initial parameters without velocity
+	for pass := range 2 { // the second pass starts from the initial parameters without velocity
 		if err := w.push(0, 0, 0, 1e9); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +240,7 @@ func TestBatchUpdateMetrics(t *testing.T) {
 }
 
 func TestBatchUpdateRefusesPushes(t *testing.T) {
-	for want, pushes := range map[string][][2]int{ // bucket, batch
+	for want, pushes := range map[string][][2]int{ // pairs of bucket and batch
 		"trainer 0 pushed batch 2 of bucket 1 to server9 while buckets of its batch 1 are missing": {{0, 1}, {1, 2}},
 		"trainer 0 pushed bucket 0 twice to server9, batch 1, without an answer":                   {{0, 1}, {0, 1}},
 		"trainer 0 pushed batch 3 to server9 but has only 2 batches": {{0, 1}, {1, 1},

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// EmbeddingSettings are the settings of the server of an embedding table.
+// EmbeddingSettings are the settings of the embedding server.
 type EmbeddingSettings struct {
 	NumEmbeddings int     `json:"num_embeddings" doc:"rows of the table"`
 	EmbeddingDim  int     `json:"embedding_dim" doc:"columns of the table"`
@@ -21,12 +21,12 @@ type EmbeddingSettings struct {
 	optimizer.Settings
 }
 
-// DefaultEmbedding are the settings of the original.
+// DefaultEmbedding are the default settings, taken from the original.
 var DefaultEmbedding = EmbeddingSettings{NumEmbeddings: 300, EmbeddingDim: 64, Init: 1,
 	Settings: optimizer.Defaults(0.05, 0)}
 
-// Validate finds sizes below 1 or above 2^31 - 1, a bound of initial values below 0 and settings that
-// the optimizer cannot take.
+// Validate returns an error for sizes below 1 or above 2^31 - 1, for a negative bound of the initial values, and
+// for settings that the optimizer refuses.
 func (s EmbeddingSettings) Validate() error {
 	for _, size := range []struct {
 		name  string
@@ -45,34 +45,33 @@ func (s EmbeddingSettings) Validate() error {
 	return nil
 }
 
-// Draw writes the initial values of the table of the run's server at this position. They are uniform
-// in [-init, init) and come from the stream with number position.
+// Draw writes the initial values of the table of the server at this position in the run. The values are uniform in
+// [-init, init) and come from stream position.
 func (s EmbeddingSettings) Draw(seed uint64, position int, table []float32) {
 	splitmix.Uniform(seed, uint64(position), table, float32(s.Init)) // #nosec G115 -- not negative
 }
 
-// embedding holds an embedding table. A lookup answers each bag with the sum of its rows. An update
-// adds up the gradients of each row, as often as the bags name the row. Then the optimizer steps
-// each row once. With SGD a step for every gradient would give the same result, but with a rounding
-// error about a hundred times as large: it would round to the row's precision, not to the
-// gradients'. A call of n indices costs n*width additions. An update also costs the
-// optimizer's step of at most n rows.
+// embedding holds an embedding table. A lookup answers each bag with the sum of its rows. An update adds up all
+// gradients of a row; a row may occur in bags several times. Then the optimizer steps each row once. With SGD,
+// separate steps would give the same result except for rounding. The rounding error of separate steps would be
+// about a hundred times as large, because each step rounds to the row's precision and not to the gradient's. A call
+// with n indices costs n*width additions. An update also costs the optimizer's step of at most n rows.
 type embedding struct {
 	settings EmbeddingSettings
 	env      sdk.TableEnv
 	table    []float32 // [rows, width]; nil until the first Reset
 
-	values    []tensor.Tensor // the table
+	values    []tensor.Tensor // the table as a tensor
 	optimizer optimizer.Optimizer
-	gradient  tensor.Gradient // of an update: the rows that it names, in the order in which it does first
-	slots     []int32         // by row: 1 + its slot in gradient, 0 if it has none
-	failed    error           // of Reset
+	gradient  tensor.Gradient // gradient of an update: its rows, in the order of their first occurrence
+	slots     []int32         // by row: 1 + the row's slot in gradient, 0 if it has none
+	failed    error           // error of Reset
 }
 
 var _ sdk.Holder = (*embedding)(nil)
 
-// NewEmbedding builds the server of an embedding table. Sizes below 1 or above
-// 2^31 - 1, initial values below 0 and settings that the optimizer cannot take are errors.
+// NewEmbedding builds the server of an embedding table. NewEmbedding returns the errors of
+// EmbeddingSettings.Validate.
 func NewEmbedding(s EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -133,8 +132,8 @@ func (e *embedding) Update(call *comm.TableCall) error {
 	return e.optimizer.Step()
 }
 
-// Reset draws the table. The first one allocates it: only by then are the tables of all servers
-// known to fit into memory.
+// Reset draws the table. The first call allocates it: only then is it known that all servers' tables fit into
+// memory.
 func (e *embedding) Reset() {
 	if e.table == nil {
 		if e.table, e.failed = engine.Floats(e.env.Engine,

@@ -26,7 +26,7 @@ func newTable(t interface{ Fatal(...any) }, s EmbeddingSettings, env sdk.TableEn
 	return server
 }
 
-// drawBags makes bags, some of them empty, in which rows recur.
+// drawBags draws bags in which rows recur. Some bags are empty.
 func drawBags(t *rapid.T, rows int) (offsets, indices []int64) {
 	offsets = []int64{0}
 	for range rapid.IntRange(1, 5).Draw(t, "bags") {
@@ -37,7 +37,7 @@ func drawBags(t *rapid.T, rows int) (offsets, indices []int64) {
 	return offsets, indices
 }
 
-// Lookups and updates give what plain loops over a table of float64 give.
+// Lookups and updates match plain loops over a float64 table.
 func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := EmbeddingSettings{
@@ -56,7 +56,7 @@ func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 			bags, w := len(offsets)-1, s.EmbeddingDim
 			values := make([]float32, bags*w)
 			for i := range values {
-				values[i] = 7 // is overwritten
+				values[i] = 7 // Lookup must overwrite it
 			}
 			if err := server.Lookup(&comm.TableCall{Batch: batch, Offsets: offsets, Indices: indices, Values: values,
 				Stride: w, Width: w}); err != nil {
@@ -92,8 +92,7 @@ func TestEmbeddingMatchesPlainLoops(t *testing.T) {
 	})
 }
 
-// An update is one step of the optimizer with the sums of the rows' gradients, and a
-// reset forgets earlier ones.
+// An update is one optimizer step with the summed gradients of each row. A reset discards earlier steps.
 func TestEmbeddingOptimizers(t *testing.T) {
 	const rows, width = 5, 3
 	offsets, indices := []int64{0, 3, 3, 4}, []int64{4, 1, 4, 1}
@@ -228,8 +227,7 @@ func BenchmarkEmbedding(b *testing.B) {
 	}
 }
 
-// A row that is named often is stepped once, by the sum: else each step is rounded to
-// the row.
+// A row that occurs often gets one step with the sum; separate steps would each round to the row's precision.
 func TestUpdateRoundsOnce(t *testing.T) {
 	const times = 1000
 	made, err := NewEmbedding(EmbeddingSettings{NumEmbeddings: 2, EmbeddingDim: 1, Settings: optimizer.Defaults(1, 0)},
@@ -243,7 +241,7 @@ func TestUpdateRoundsOnce(t *testing.T) {
 	offsets, gradients := []int64{0}, []float32{}
 	for i := range times {
 		offsets = append(offsets, int64(i+1))
-		gradients = append(gradients, 1e-8) // too little to change 1 by itself
+		gradients = append(gradients, 1e-8) // too little to change 1 alone
 	}
 	call := &comm.TableCall{Update: true, Offsets: offsets, Indices: make([]int64, times), Values: gradients, Stride: 1,
 		Width: 1}

@@ -12,10 +12,10 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// held is the parameters of a model and the gradients that an update steps them by, in the
-// memory of an engine, and the parameters in the layout of the buckets in ordinary memory as well: a
-// bucket of them is an answer. Where Go can touch the engine's memory they are the same; elsewhere they are copied
-// out for an answer there, and within the engine's memory to a trainer that shares its buckets.
+// held holds a model's parameters, and the gradients for its updates, in an engine's memory. held also keeps the
+// parameters in ordinary memory in the layout of the buckets, because each answer is a bucket of parameters. If Go
+// can access the engine's memory, both are the same memory. Otherwise, an answer copies the parameters out. If the
+// trainer shares its buckets with the engine, the copy stays within the engine's memory.
 type held struct {
 	engine     engine.Engine
 	specs      []sdk.ParameterSpec
@@ -23,13 +23,13 @@ type held struct {
 	gradients  []*tensor.Gradient // the means
 	means      means
 	parameters *comm.Store
-	buckets    [][]float32 // by bucket: the parameters, in the engine's memory
-	adopted    io.Closer   // parameters, by the engine that copies to them
-	shown      bool        // parameters have the values
+	buckets    [][]float32 // parameters by bucket, in the engine's memory
+	adopted    io.Closer   // the engine's registration of parameters, for copies
+	shown      bool        // parameters hold the current values
 	bus        *sdk.Counter
 }
 
-// newHeld makes room for the parameters of the server's model.
+// newHeld allocates memory for the parameters of the server's model.
 func newHeld(env *sdk.ServerEnv) (_ *held, err error) {
 	h := &held{engine: env.Engine, specs: env.Model.Parameters(), parameters: comm.NewStore(env.Buckets)}
 	for _, p := range h.specs {
@@ -39,7 +39,7 @@ func newHeld(env *sdk.ServerEnv) (_ *held, err error) {
 					p.Name)
 		}
 	}
-	if !h.engine.Addressable() { // else nothing is copied
+	if !h.engine.Addressable() { // otherwise nothing is copied
 		h.bus = env.Recorder.Counter(dataparallel.StagingMetric, dataparallel.Bus, "B")
 	}
 	if h.means, err = newMeans(env, h.bus); err != nil {
@@ -56,7 +56,7 @@ func newHeld(env *sdk.ServerEnv) (_ *held, err error) {
 	return h, nil
 }
 
-// lay lays parameters and gradients out as the buckets have them.
+// lay arranges parameters and gradients in the layout of the buckets.
 func (h *held) lay(env *sdk.ServerEnv) error {
 	h.values, h.gradients = make([]tensor.Tensor, len(h.specs)), make([]*tensor.Gradient, len(h.specs))
 	for i, spec := range env.Buckets {
@@ -81,7 +81,8 @@ func (h *held) lay(env *sdk.ServerEnv) error {
 // Close implements io.Closer.
 func (h *held) Close() error { return cmp.Or(h.adopted.Close(), h.means.Close()) }
 
-// give answers a push with the parameters of its bucket: in the trainer's memory of the engine if that shares it.
+// give answers a push with the parameters of its bucket. If the engine shares the trainer's memory, the answer goes
+// there.
 func (h *held) give(p sdk.Push) error {
 	loan := borrow(h.engine, p.Gradient.Values)
 	if loan == nil {
@@ -99,7 +100,7 @@ func (h *held) give(p sdk.Push) error {
 	return p.Answer(p.Gradient)
 }
 
-// showParameters has the buckets of parameters hold the values. It waits once for all of them.
+// showParameters copies the values to the buckets of parameters. showParameters waits once for all copies.
 func (h *held) showParameters() error {
 	if h.engine.Addressable() || h.shown {
 		return nil

@@ -16,10 +16,10 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// lender is an engine in whose memory trainers share buckets, and which tells what it is asked for.
+// lender is an engine whose memory trainers share. lender records the calls that it gets.
 type lender struct {
 	*enginetest.Dark
-	lent map[*float32]int // trainers, by where their buckets begin
+	lent map[*float32]int // trainer by the start of its bucket
 	told []string
 }
 
@@ -66,8 +66,9 @@ func (b *lentBucket) Return() error {
 	return nil
 }
 
-// Of trainers that share their buckets gradients are read, and parameters written, where these lie: after what the
-// trainer has given the engine, and before it is answered. Parameters are copied out for the others alone.
+// If a trainer shares its buckets, the server reads gradients and writes parameters in the shared memory. The
+// server does so after the trainer's work on the engine and before its answer. The server copies parameters out
+// only for other trainers.
 func TestUpdatesInWhatTrainersShare(t *testing.T) {
 	const elements = 3
 	for _, c := range []struct {
@@ -156,7 +157,7 @@ func TestUpdatesInWhatTrainersShare(t *testing.T) {
 	}
 }
 
-// write makes all of a bucket v.
+// write fills a bucket with v.
 func write(t *testing.T, e engine.Engine, shared bool, bucket []float32, v float32) {
 	t.Helper()
 	host := slices.Repeat([]float32{v}, len(bucket))
@@ -169,7 +170,7 @@ func write(t *testing.T, e engine.Engine, shared bool, bucket []float32, v float
 	}
 }
 
-// read is what a bucket holds.
+// read returns the content of a bucket.
 func read(t *testing.T, e engine.Engine, shared bool, bucket []float32) []float32 {
 	t.Helper()
 	if !shared {

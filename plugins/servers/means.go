@@ -11,21 +11,21 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// means takes the mean of the reports of each round.
+// means computes the mean of the reports of each round.
 type means interface {
-	// memory is where the mean of a bucket comes to lie, in the engine's memory.
+	// memory returns the engine's memory for the mean of a bucket.
 	memory(bucket int) []float32
-	// take takes a complete report in, which is the first of its round or not. Its gradients stay as they are until
-	// mean has returned.
+	// take adds a complete report; first says whether it is the first of its round. The report's gradients must not
+	// change until mean has returned.
 	take(trainer int, report []sdk.Push, first bool) error
-	// mean takes the mean of the reports of a round. It adds them up in the order of trainers, which ascends, so that
-	// it has the same bits whoever came first.
+	// mean computes the mean of the reports of a round. mean adds them in ascending order of trainers, so that the
+	// order of arrival changes no bit.
 	mean(trainers []int) error
 	io.Closer
 }
 
-// newMeans are means in the engine's memory where the engine can, else in ordinary memory. bus counts the bytes
-// that are copied between both.
+// newMeans computes means in the engine's memory if the engine can average, otherwise in ordinary memory. bus
+// counts the bytes copied between the two memories.
 func newMeans(env *sdk.ServerEnv, bus *sdk.Counter) (means, error) {
 	if averager, ok := env.Engine.(engine.Averager); ok {
 		return newEngineMeans(averager, env.Buckets, env.Trainers, bus)
@@ -33,17 +33,17 @@ func newMeans(env *sdk.ServerEnv, bus *sdk.Counter) (means, error) {
 	return newHostMeans(env.Engine, env.Buckets, env.Trainers, bus)
 }
 
-// hostMeans adds up reports in ordinary memory. It adds a report on arrival if the reports of all trainers before it
-// are there, so that the addition overlaps with the wait for stragglers. It adds the others block by block once the
-// round is complete: k reports of n parameters then move 4n(k+2) bytes, while a single addition and division of one
-// moves 20n. If Go cannot touch the memory of the engine, each mean is copied there.
+// hostMeans adds up reports in ordinary memory. hostMeans adds a report on arrival if all earlier trainers' reports
+// are there, so that the addition overlaps with the wait for stragglers. hostMeans adds the other reports block by
+// block once the round is complete. Adding k reports of n parameters then moves 4n(k+2) bytes; a separate addition
+// and division of one report moves 20n. If Go cannot access the engine's memory, hostMeans copies each mean there.
 type hostMeans struct {
 	engine    engine.Engine
 	sum       *comm.Store
-	reports   [][]sdk.Push // by trainer: of the round; nil until it comes
-	added     int          // the reports of so many trainers, from the first one on, are in sum
-	gradients [][]float32  // by bucket, in the engine's memory, which is where sum is if Go can touch it
-	adopted   io.Closer    // sum, by the engine that copies from it
+	reports   [][]sdk.Push // reports of the round by trainer; nil until a report arrives
+	added     int          // sum contains the reports of so many trainers, from the first one on
+	gradients [][]float32  // means by bucket, in the engine's memory; the same memory as sum if Go can access it
+	adopted   io.Closer    // the engine's registration of sum, for copies
 	bus       *sdk.Counter
 }
 
@@ -77,7 +77,7 @@ func (m *hostMeans) take(trainer int, report []sdk.Push, first bool) error {
 	return nil
 }
 
-// addTo adds a gradient to a sum, which it is the first of or not.
+// addTo adds a gradient to a sum. If it is the first gradient, addTo copies it.
 func addTo(sum, gradient []float32, first bool) {
 	if first {
 		copy(sum, gradient)
@@ -99,7 +99,7 @@ func (m *hostMeans) mean(trainers []int) error {
 	return m.engine.Wait(last)
 }
 
-// meanOf adds to the sum of a bucket what is not in it yet, and divides.
+// meanOf adds the missing reports to the sum of a bucket, and divides.
 func (m *hostMeans) meanOf(bucket int, sum []float32, trainers []int) {
 	for from := 0; from < len(sum); from += comm.BlockElements {
 		to := min(from+comm.BlockElements, len(sum))
@@ -116,26 +116,27 @@ func (m *hostMeans) meanOf(bucket int, sum []float32, trainers []int) {
 
 func (m *hostMeans) Close() error { return m.adopted.Close() }
 
-// engineMeans has the engine add reports up and divide. A report that its trainer shares is read where it lies. Any
-// other is copied in when it comes, each to a place of its own, so that the copies hide behind stragglers: of T such
-// trainers with n parameters 4Tn bytes of the engine's memory, and as many beside it, since where pushes lie the engine
-// has not adopted.
+// engineMeans lets the engine add up reports and divide. engineMeans reads a report in place if the trainer shares
+// its buckets with the engine. engineMeans copies any other report to its own place on arrival, so that the copies
+// overlap with the wait for stragglers. T such trainers with n parameters need 4Tn bytes of the engine's memory.
+// These trainers need as many bytes of ordinary memory, because the engine has not registered the memory of the
+// pushes.
 type engineMeans struct {
 	engine    engine.Averager
 	specs     []tensor.BucketSpec
 	gradients [][]float32   // by bucket
-	reports   [][][]float32 // by trainer and bucket: where they lie in the engine's memory
-	stages    []*stage      // by trainer; nil until it sends a report that is copied
-	parts     [][]float32   // of a mean
+	reports   [][][]float32 // reports by trainer and bucket, in the engine's memory
+	stages    []*stage      // stages by trainer; nil before the trainer's first report that must be copied
+	parts     [][]float32   // the terms of a mean
 	bus       *sdk.Counter
 }
 
-// stage is what the reports of a trainer are copied through.
+// stage is the memory through which the reports of a trainer are copied.
 type stage struct {
 	host    *comm.Store
-	memory  [][]float32 // by bucket, in the engine's
+	memory  [][]float32 // memory by bucket, in the engine's memory
 	copied  engine.Ticket
-	adopted io.Closer // host
+	adopted io.Closer // the engine's registration of host
 }
 
 func newEngineMeans(e engine.Averager, specs []tensor.BucketSpec, trainers int,
@@ -152,7 +153,7 @@ func newEngineMeans(e engine.Averager, specs []tensor.BucketSpec, trainers int,
 	return m, nil
 }
 
-// room is memory of the engine for each bucket.
+// room allocates the engine's memory for each bucket.
 func (m *engineMeans) room() (buckets [][]float32, err error) {
 	buckets = make([][]float32, len(m.specs))
 	for i, spec := range m.specs {
@@ -167,7 +168,7 @@ func (m *engineMeans) memory(bucket int) []float32 { return m.gradients[bucket] 
 
 func (m *engineMeans) take(trainer int, report []sdk.Push, _ bool) error {
 	if s := m.stages[trainer]; s != nil {
-		if err := m.engine.Wait(s.copied); err != nil { // of a pass that failed, copies may be on their way still
+		if err := m.engine.Wait(s.copied); err != nil { // of a failed pass, whose copies may still run
 			return err
 		}
 	}
@@ -181,7 +182,7 @@ func (m *engineMeans) take(trainer int, report []sdk.Push, _ bool) error {
 	return nil
 }
 
-// place has what a trainer pushed be in the engine's memory, and says where.
+// place puts a trainer's push into the engine's memory and returns the address.
 func (m *engineMeans) place(trainer, bucket int, values []float32) ([]float32, error) {
 	if loan := borrow(m.engine, values); loan != nil {
 		return values, loan.Take()
@@ -197,7 +198,7 @@ func (m *engineMeans) place(trainer, bucket int, values []float32) ([]float32, e
 	return memory, nil
 }
 
-// stage returns the stage of a trainer and makes it for the first report.
+// stage returns a trainer's stage. The trainer's first report creates it.
 func (m *engineMeans) stage(trainer int) (*stage, error) {
 	if s := m.stages[trainer]; s != nil {
 		return s, nil
@@ -243,7 +244,7 @@ func (m *engineMeans) Close() (err error) {
 	return err
 }
 
-// borrow is the loan of what a trainer has pushed; nil where it does not share that with the engine.
+// borrow returns the loan of a trainer's pushed values, or nil if the trainer does not share them with the engine.
 func borrow(e engine.Engine, values []float32) engine.Loan {
 	if b, ok := e.(engine.Borrower); ok {
 		return b.Borrow(values)
@@ -251,7 +252,8 @@ func borrow(e engine.Engine, values []float32) engine.Loan {
 	return nil
 }
 
-// beside is the engine's memory for what a bucket holds: the bucket's own where Go can touch it.
+// beside returns the engine's memory for a bucket's values. This memory is the bucket's own if Go can access the
+// engine's memory.
 func beside(e engine.Engine, b *tensor.Bucket) ([]float32, error) {
 	if e.Addressable() {
 		return b.Gradient.Values, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine/enginetest"
 )
 
-// onWay is an engine that tells of host memory whose copy nobody has waited for when the next one begins.
+// onWay is an engine that reports when a copy starts from host memory although the previous copy was not awaited.
 type onWay struct {
 	engine.Averager
 	copies  map[*byte]engine.Ticket
@@ -34,8 +34,8 @@ func (e *onWay) Wait(t engine.Ticket) error {
 	return e.Averager.Wait(t)
 }
 
-// Where reports lie for the engine nothing is written before what lay there has been copied: a pass that failed has
-// copies that no mean waited for.
+// The server does not overwrite staging memory before its copy has finished. After a failed pass, no mean has
+// waited for the copies.
 func TestReportsWaitForCopies(t *testing.T) {
 	dark := enginetest.New(enginetest.Full)
 	e := &onWay{Averager: dark, copies: map[*byte]engine.Ticket{}}

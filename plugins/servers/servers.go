@@ -13,7 +13,7 @@ func Parts() []sdk.Part {
 	}
 }
 
-// averaging gives both servers one metric, by which they are compared.
+// averaging gives both servers the same metric, so that users can compare them.
 func averaging(key string, timing sdk.Timing) sdk.Part {
 	part := sdk.NewElementwiseServer(key, timing, noSettings{}, newAverage)
 	part.Computes = "average"

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// averages are the servers that average, by key.
+// averages returns the servers that average, by key.
 func averages() map[string]sdk.Part {
 	out := map[string]sdk.Part{}
 	for _, p := range Parts() {
@@ -21,8 +21,8 @@ func averages() map[string]sdk.Part {
 	return out
 }
 
-// The difference between the two servers, which the original compares: average adds each
-// gradient as it arrives, average_batch all of them once the last one is there.
+// The original compares these two servers: average adds each gradient on arrival, average_batch adds all of them
+// after the last arrives.
 func TestWhenTheWorkIsDone(t *testing.T) {
 	got := averages()
 	if len(got) != 2 || got["average"].Timing != sdk.OnArrival || got["average_batch"].Timing != sdk.OnLastArrival {
@@ -31,8 +31,7 @@ func TestWhenTheWorkIsDone(t *testing.T) {
 	}
 }
 
-// Whether the gradients of the others are combined together or one after the other, as they
-// arrive, the answer is the mean.
+// The answer is the mean, whether the server combines the other gradients together or one by one.
 func TestMeanOfAllTrainers(t *testing.T) {
 	for key, part := range averages() {
 		t.Run(key, rapid.MakeCheck(func(t *rapid.T) {

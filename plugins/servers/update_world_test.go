@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// heldModel has one parameter per bucket, which all start at the seed.
+// heldModel has one parameter per bucket. All parameters start at the seed.
 type heldModel struct {
 	sdk.Model
 	engine engine.Engine
@@ -41,12 +41,12 @@ type updateWorld struct {
 	server   sdk.Server
 	recorder *sdk.Recorder
 	specs    []tensor.BucketSpec
-	batches  []int // of each trainer
-	left     []int // of them
+	batches  []int // number of batches of each trainer
+	left     []int // batches left, by trainer
 	batch    []int64
 	pushed   []int         // buckets of the current batch, by trainer
-	answers  [][][]float32 // by trainer and bucket: the last ones, nil while it waits
-	sent     [][]float64   // by trainer: element 0 of its gradients of the current batch
+	answers  [][][]float32 // last answers by trainer and bucket; nil while the trainer waits
+	sent     [][]float64   // by trainer: element 0 of the gradients of the current batch
 }
 
 const heldSeed = 3
@@ -84,14 +84,14 @@ func newUpdateWorldOn(e engine.Engine, t interface{ Fatal(...any) }, s BatchUpda
 	return w
 }
 
-// expect tells the server how many batches there are.
+// expect sends the server the number of batches.
 func (w *updateWorld) expect(t interface{ Fatal(...any) }, batches []int) {
 	if err := w.server.(sdk.Expecter).Expect(batches); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// push pushes a bucket full of v.
+// push pushes a bucket filled with v.
 func (w *updateWorld) push(trainer, bucket int, batch int64, v float32) error {
 	g := tensor.NewGradient(w.specs[bucket])
 	for i := range g.Values {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes what PyTorch makes of a small DLRM that is trained for some steps.
+"""Trains a small DLRM with PyTorch for some steps and writes the results.
 
     python3 plugins/testdata/dlrm.py
 
@@ -22,7 +22,7 @@ SEED, STEPS, BATCH, LR = 11, 5, 16, 0.5
 
 
 def uniform(number, count):
-    """Stream number of the seed, in [-1, 1): SplitMix64 in closed form."""
+    """The seed's stream with this number, in [-1, 1): SplitMix64 in closed form."""
     golden, mask = 0x9E3779B97F4A7C15, (1 << 64) - 1
     start = np.uint64((SEED * 1000003 + number) & mask)
     with np.errstate(over="ignore"):

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Writes what PyTorch makes of the optimizers and criteria, for the tests of both.
+"""Writes PyTorch's results for the optimizers and criteria, for the tests of both.
 
     python3 plugins/testdata/golden.py
 
-Inputs are float32 numbers, everything is computed in float64. The files in the
-repository come from PyTorch 1.13.
+Inputs are float32 numbers; everything is computed in float64. The files in the repository come from PyTorch
+1.13.
 """
 import json
 import pathlib
@@ -17,17 +17,17 @@ STEPS, ROWS, WIDTH = 5, 4, 3
 
 
 def normal(generator, *shape):
-    """Normal numbers that float32 can hold, as float64."""
+    """Normal numbers that float32 represents exactly, as float64."""
     return torch.randn(*shape, generator=generator).double()
 
 
 def numbers(tensor):
-    """Nine digits, which are enough for a float32 to be read back as it was."""
+    """Nine digits, which are enough to read a float32 back exactly."""
     return [float(f"{v:.9g}") for v in tensor.detach().flatten().tolist()]
 
 
 class RowwiseAdagrad:
-    """One sum of mean squares for each row of a table; there is none in PyTorch."""
+    """Adagrad with one sum of mean squares for each row of a table; PyTorch has none."""
 
     def __init__(self, parameters, lr, eps=1e-10):
         (self.table,) = parameters
@@ -52,7 +52,7 @@ def of(optimizer):
     return lambda **settings: lambda p: optimizer(p, **settings)
 
 
-OPTIMIZERS = {  # by name and whether the gradient is sparse
+OPTIMIZERS = {  # by name and by whether the gradient is sparse
     ("sgd", False): of(torch.optim.SGD),
     ("sgd", True): of(torch.optim.SGD),
     ("adam", False): dense_adam,
@@ -82,7 +82,7 @@ OPTIMIZER_CASES = [
 
 
 def optimizer_case(name, settings, sparse, generator):
-    """STEPS steps of a table, some of whose rows have no gradient in some steps."""
+    """STEPS steps of a table in which some rows have no gradient in some steps."""
     start = normal(generator, ROWS, WIDTH)
     table = torch.nn.Parameter(start.clone())
     optimizer = OPTIMIZERS[name, sparse](**settings)([table])
@@ -116,7 +116,7 @@ def optimizer_cases():
 
 
 def repeated(loss):
-    """A loss of every output and its row's target."""
+    """A loss that compares every output with its row's target."""
     return lambda output, targets: loss(output, targets.double()[:, None].expand_as(output))
 
 
@@ -130,7 +130,7 @@ CRITERIA = {
 
 
 def criterion_case(criterion, rows, columns, scale, generator):
-    """Outputs of a scale; the large ones are extreme logits."""
+    """Outputs of the given scale; large scales give extreme logits."""
     output = (normal(generator, rows, columns) * scale).float().double()
     if criterion == "nll":
         output = F.log_softmax(output, dim=1).float().double()
@@ -147,7 +147,7 @@ def criterion_case(criterion, rows, columns, scale, generator):
 
 SHAPES = [(1, 1, 1), (6, 7, 0.1), (5, 3, 3), (7, 5, 100), (9, 4, 1e30)]
 
-# Targets that are numbers, one for each output.
+# Criteria whose targets are numbers, one for each output.
 FLOAT_CRITERIA = {
     "cel": F.cross_entropy,
     "bce": F.binary_cross_entropy_with_logits,
@@ -157,7 +157,7 @@ FLOAT_CRITERIA = {
 
 
 def float_targets(criterion, rows, columns, generator):
-    """Probabilities, shares of which some are 0 and 1, or numbers of both signs."""
+    """Probabilities, shares (some are 0 or 1), or numbers of both signs."""
     if criterion == "cel":
         return F.softmax(normal(generator, rows, columns) * 2, dim=1).float().double()
     if criterion == "bce":

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""A server that bears trainers which push anything: the coordinate-wise median.
+"""A server that tolerates trainers with arbitrary pushes: the coordinate-wise median.
 
-Each element of the answer is the median of that element over the trainers (Yin et al.,
-"Byzantine-Robust Distributed Learning", 2018), so fewer than half of them cannot move it beyond
-what the others have pushed.
+Each element of the answer is the median of that element over the trainers (Yin et al., "Byzantine-Robust
+Distributed Learning", 2018), so a minority of trainers cannot move it beyond the values of the others.
 """
 
 import numpy as np

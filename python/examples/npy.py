@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Data from two .npy files: numbers of each sample, and its targets."""
+"""Data from two .npy files: the samples' numbers and their targets."""
 
 import dataclasses
 
@@ -9,7 +9,7 @@ import psbench
 
 
 class Npy(psbench.Data):
-    """Samples of two .npy files; the last ones are held out, to evaluate the model on."""
+    """Samples from two .npy files. The last ones are held out for evaluating the model."""
 
     key = "npy"
 
@@ -45,10 +45,10 @@ class Npy(psbench.Data):
         if not isinstance(array, np.ndarray) or array.ndim == 0 or array.dtype.kind not in "iufb":
             what = f"{array.dtype} {list(array.shape)}" if isinstance(array, np.ndarray) else "an archive"
             raise ValueError(f"{path} is {what}, but must be an array of numbers, [samples, ...]")
-        return array.astype(np.int64) if array.dtype.kind == "b" else array  # True is 1
+        return array.astype(np.int64) if array.dtype.kind == "b" else array  # True becomes 1
 
     def samples(self, features, targets, first, last):
-        """Those from the first up to the last one."""
+        """The samples from the first up to the last one."""
         def origin(sample, position):
             path, place = (self.settings.features, position) if position >= 0 else (self.settings.targets, -1 - position)
             return f"{path}, sample {first + sample}, number {place}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """psbench's reference model in torch: an embedding bag, linear layers, softmax.
 
-Its initial values are those of the built-in model `dummy`, so it reproduces psbench's reference cases:
+It has the initial values of the built-in model `dummy`, so it reproduces psbench's reference cases:
 
     psbench plugin add ./reference_model.py
     psbench verify --model reference_model

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A hook that lets the largest elements of each bucket travel and feeds the rest back.
+"""A hook that sends the largest elements of each bucket and feeds the rest back.
 
-What does not travel is added to the next gradient of the same bucket (error feedback; Stich,
-Cordonnier and Jaggi, "Sparsified SGD with Memory", 2018): with r what was left of batch t - 1,
+The rest is added to the next gradient of the same bucket (error feedback; Stich, Cordonnier and Jaggi,
+"Sparsified SGD with Memory", 2018). With r, the rest of batch t - 1:
 
     x = gradient + r,    sent = the share of x that is largest in size,    r = x - sent,
 
-and the trainers' sent gradients are averaged. It keeps as much memory as the buckets have.
+The hook averages the sent gradients over the trainers. It needs as much memory as the buckets.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ import psbench
 
 
 class TopK(psbench.Hook):
-    """Reduces the largest elements of each dense bucket; a sparse one travels whole."""
+    """Reduces the largest elements of each dense bucket; sparse buckets are sent completely."""
 
     key = "numpy_topk"
     links = ("group",)
@@ -46,7 +46,8 @@ class TopK(psbench.Hook):
         return self.group.average(bucket)
 
     def choose(self, gradient, left):
-        """Leaves the largest elements of gradient and left together in gradient, the others in left."""
+        """Adds gradient and left; keeps the largest elements of the sum in gradient and the others in
+        left."""
         left += gradient
         count = max(1, round(self.settings.share * left.size))
         chosen = np.argpartition(np.abs(left), left.size - count)[left.size - count:]

@@ -15,8 +15,8 @@ A plugin is a script that declares a class for each part and ends with ``psbench
     if __name__ == "__main__":
         psbench.serve(Half)
 
-The kinds are Hook, Model, Criterion, Data and Server (and SynchronousServer); help() on each says
-what to write. docs/python.md of psbench is the guide.
+The kinds are Hook, Model, Criterion, Data and Server (and SynchronousServer); help() on each class explains
+what to write. The guide is docs/python.md of psbench.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ __all__ = [
 def serve(*parts: type[Part]) -> None:
     """The main function of a plugin: serves the parts, each a class, until psbench ends.
 
-    It does not return. What is wrong with how a part is declared is a sentence on standard
-    error, and status 1.
+    It does not return. If a part is declared wrongly, it prints a sentence on standard error and exits with
+    status 1.
     """
-    from .companion import plugin  # what only a running plugin needs, such as grpc
+    from .companion import plugin  # needed only in a running plugin; imports grpc
 
     plugin.serve(parts)

@@ -18,21 +18,21 @@ TARGETS = ("classes", "numbers", "shares", "probabilities")
 
 @dataclasses.dataclass
 class CriterionEnv(Env):
-    """What a criterion knows of its run.
+    """A criterion's information about its run.
 
-    max_batch: the run's --batch-size; batches that the data cuts itself may be larger.
+    max_batch: the run's --batch-size; batches that the data part forms itself may be larger.
     """
 
     max_batch: int = 1
 
 
 class Criterion(Part):
-    """A loss: derive from it and write forward and backward, which are called in turn.
+    """Base class of a loss. Write forward and backward, which are called in turn.
 
-    targets: what it takes as targets; psbench checks each of them before training starts.
+    targets: the accepted kind of targets; psbench checks each target before training starts.
         "classes": whole numbers from 0.
-        "numbers": finite numbers, one for each column of the output; "shares": the same, from 0 to 1.
-        "probabilities": one of each class, together 1; or classes.
+        "numbers": finite numbers, one for each column of the output; "shares": such numbers from 0 to 1.
+        "probabilities": one for each class, with sum 1; or classes.
     """
 
     kind = "criterion"
@@ -42,12 +42,12 @@ class Criterion(Part):
     env: CriterionEnv
 
     def forward(self, output: NDArray[np.float32], targets: NDArray[Any]) -> float:
-        """The mean loss of a batch: output is float32 [samples, columns].
+        """Returns the mean loss of a batch. output is float32 [samples, columns].
 
-        Targets are int64 [samples] where they are classes, and else float32 [samples, columns]. A
-        criterion of numbers or shares gets float32 always: a class is the number of its whole row.
+        Targets are int64 [samples] if they are classes, and otherwise float32 [samples, columns]. A
+        criterion of numbers or shares always gets float32: a class becomes the number for its whole row.
 
-        Both are only to be read, and stay as they are until backward has returned.
+        Both are read-only and do not change until backward has returned.
         """
         raise NotImplementedError(f"criterion {self.key} has no method forward(self, output, targets)")
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class DataEnv(Env):
-    """What data knows of its run.
+    """A data part's information about its run.
 
-    trainers: that the batches are shared out among.
+    trainers: the number of trainers that share the batches.
     seed: the run's --torch-seed.
     batch_size: the run's --batch-size.
     criterion: the key of the run's criterion.
-    wanted: what that takes as targets: "classes", "numbers", "shares" or "probabilities"; see
+    wanted: the kind of targets of that criterion: "classes", "numbers", "shares" or "probabilities"; see
         psbench.Criterion.
     """
 
@@ -34,7 +34,7 @@ class DataEnv(Env):
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What the samples must hold, as the run's model takes them; see psbench.Inputs."""
+    """The requirements of the run's model on the samples; see psbench.Inputs."""
 
     rows: int = 0
     features: int = 0
@@ -46,20 +46,20 @@ class Limits:
 
 @dataclasses.dataclass
 class Samples:
-    """Samples, each with numbers, a bag of indices, or both, and with its targets.
+    """Samples. Each has numbers, a bag of indices, or both, and its targets.
 
     features: float32 [samples, features], or None.
-    targets: integers or floats, [samples] or [samples, targets]. Floats are kept as float32. Those that
-        are all classes of the model become classes, and integers that are not become numbers where the
-        criterion takes those.
-    indices, offsets: integers; the bag of sample i is ``indices[offsets[i]:offsets[i + 1]]``, so
-        there is one offset more than samples. None without bags.
-    batches: samples of each batch, in order, where the data cuts them itself; None: the run's
-        --batch-size does.
-    held_out: samples that are not trained on; the model is evaluated on them after each epoch.
-    origin: says where a number of a sample came from, for errors: origin(sample, position) is a
-        text such as "train.csv, line 3". Positions from 0 are indices, then features; -1 is the
-        first target, -2 the second.
+    targets: integers or floats, [samples] or [samples, targets]. Floats become float32. If all targets are
+        classes of the model, they become classes. Integers that are not classes become numbers if the
+        criterion takes numbers.
+    indices, offsets: integers; the bag of sample i is ``indices[offsets[i]:offsets[i + 1]]``, so there is
+        one more offset than samples. None if there are no bags.
+    batches: sizes of the batches in order, if the data part forms them itself; None: the run's --batch-size
+        applies.
+    held_out: samples for evaluating the model after each epoch; they are not used in training.
+    origin: returns the source of a sample's number, for errors: origin(sample, position) is a text such as
+        "train.csv, line 3". Positions from 0 are indices, then features; -1 is the first target, -2 the
+        second.
     """
 
     features: NDArray[np.float32] | None = None
@@ -72,7 +72,7 @@ class Samples:
 
 
 class Data(Part):
-    """The samples of a run: derive from it and write ``load``."""
+    """Base class of the samples of a run. Write ``load``."""
 
     kind = "data"
     Environment = DataEnv
@@ -80,9 +80,9 @@ class Data(Part):
     env: DataEnv
 
     def load(self, limits: Limits) -> Samples:
-        """Reads or makes all samples; it is called once.
+        """Reads or creates all samples. It is called once.
 
-        psbench checks each number against the limits before training starts, cuts batches in
-        order and shares them out. The arrays are copied.
+        Before training starts, psbench checks each number against the limits. It forms batches in order and
+        distributes them. It copies the arrays.
         """
         raise NotImplementedError(f"data {self.key} has no method load(self, limits)")

@@ -1,4 +1,4 @@
-"""What hooks and servers say that they answer."""
+"""Declared answers of hooks and servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .gradients import BucketSpec, Gradient
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What an operation makes of the gradients of an exchange: return it from ``answer``."""
+    """The result of an operation on the gradients of an exchange. Return it from ``answer``."""
 
     op: int
 
@@ -20,22 +20,22 @@ Answer = Union[Outcome, Gradient, Any]
 
 
 class Exchange:
-    """One reduction of a bucket, of which a part is asked what comes out.
+    """One reduction of a bucket, for which psbench asks a part for the expected result.
 
-    batch, bucket: of which iteration and bucket (a BucketSpec) it is.
-    gradients: what was in the bucket before, of all trainers by rank; for a server those of its own
-        trainers, by their position. They are copies, which may be overwritten.
-    rank: whose answer it is: a place in gradients.
+    batch, bucket: its iteration and its bucket (a BucketSpec).
+    gradients: the previous content of the bucket, of all trainers by rank; for a server, of its own
+        trainers by position. They are copies and may be overwritten.
+    rank: the index in gradients of the trainer that gets the answer.
 
     ``answer`` returns one of
 
-    - ``exchange.average()``, ``sum()`` or ``push_pull()``: what that operation makes of what is in gradients
-      then;
-    - an array, of the bucket's elements; of a sparse bucket a pair, the values, [rows, width], and
-      the row numbers, ascending;
+    - ``exchange.average()``, ``sum()`` or ``push_pull()``: the result of that operation on the current
+      gradients;
+    - an array of the bucket's elements; for a sparse bucket a pair: the values, [rows, width], and the
+      ascending row numbers;
     - one of gradients.
 
-    A relative deviation of 1e-5 is no difference, since the order of sums is open::
+    A relative deviation of 1e-5 counts as equal, because the order of sums is unspecified::
 
         def answer(self, exchange):
             for g in exchange.gradients:
@@ -49,15 +49,15 @@ class Exchange:
         self.batch, self.bucket, self.gradients, self.rank = batch, bucket, gradients, rank
 
     def sum(self) -> Outcome:
-        """The sum of all gradients, as a group's all_reduce leaves it."""
+        """The sum of all gradients, as after a group's all_reduce."""
         return Outcome(0x6A)
 
     def average(self) -> Outcome:
-        """The sum, divided by how many gradients there are."""
+        """The sum divided by the number of gradients."""
         return Outcome(0x6B)
 
     def push_pull(self) -> Outcome:
-        """What the trainer's server answers, of a hook, when the trainers of that server push their gradients."""
+        """For a hook: the answer of the trainer's server after its trainers have pushed their gradients."""
         return Outcome(0x69)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Gradients, and the buckets that they are reduced in."""
+"""Gradients and their buckets."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class Gradient:
-    """A gradient in memory that psbench owns: dense, or some rows of a table.
+    """A gradient in psbench's memory: dense, or some rows of a table.
 
-    values: float32. Of a dense gradient all its elements; of a sparse one [rows, width]. To assign
-        to it copies into that memory, as float32. It is valid until the gradient is given back; what is kept
-        longer is overwritten by others, so copy it.
-    rows: int32, the row numbers of a sparse gradient, strictly ascending; None of a dense one.
+    values: float32. All elements of a dense gradient; [rows, width] of a sparse one. Assigning to it copies
+        into that memory as float32. It is valid until the gradient is given back; later it is overwritten,
+        so copy values that you keep longer.
+    rows: int32, the strictly ascending row numbers of a sparse gradient; None for a dense one.
     """
 
     __slots__ = ("capacity", "_values", "_rows", "_all_values", "_all_rows")
@@ -51,13 +51,13 @@ class Gradient:
 
     @property
     def sparse(self) -> bool:
-        """Whether it is rows of a table."""
+        """Whether the gradient consists of rows of a table."""
         return self._rows is not None
 
     def set_rows(self, count: int) -> None:
-        """Makes a sparse gradient have so many rows. Then write ``rows`` and ``values``.
+        """Sets the number of rows of a sparse gradient. Then write ``rows`` and ``values``.
 
-        The first ones keep what they held. More than ``capacity`` is a ValueError.
+        The first rows keep their values. More than ``capacity`` rows is a ValueError.
         """
         if self._all_rows is None:
             raise ValueError("a dense gradient has no rows to set")
@@ -67,7 +67,8 @@ class Gradient:
             self._rows, self._values = self._all_rows[:count], self._all_values[:count]
 
     def _take(self, title: str, values: Any, rows: Any, wanted: str) -> None:
-        """Copies values, and the rows of sparse ones, that title says something is answered with."""
+        """Copies the values of an answer, and its rows if it is sparse. title describes the answer, for
+        errors."""
         shape = getattr(values, "shape", None)
         if shape is None or not floating(values):
             raise TypeError(f"{title} is answered with a {type(values).__name__}{'' if shape is None else f' of {values.dtype}'}: it must be {wanted}")
@@ -81,18 +82,18 @@ class Gradient:
         self.values[...] = values
 
     def _count(self) -> int:
-        """Its rows, as frames say it."""
+        """Its number of rows, in the form for frames."""
         return 0 if self._rows is None else len(self._rows)
 
 
 def floating(values: Any) -> bool:
-    """Whether values are of a type that float32 stands for: float16 and float64 are converted."""
+    """Whether values have a type that is converted to float32: float16, float32 or float64."""
     return bool(getattr(getattr(values, "dtype", None), "kind", "") == "f")
 
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """Where the gradient of a parameter lies in a dense bucket, in elements."""
+    """The place of a parameter's gradient in a dense bucket, in elements."""
 
     parameter: int
     offset: int
@@ -101,14 +102,14 @@ class Span:
 
 @dataclasses.dataclass(frozen=True)
 class BucketSpec:
-    """What every rank knows of a bucket: a run of gradients that is reduced together.
+    """The description of a bucket: a sequence of gradients that are reduced together.
 
-    index: counts buckets in the order in which the backward pass completes them, from 0.
-    elements: of a dense bucket; table_rows x width of a sparse one.
-    sparse: it is one embedding table, whose gradient travels as rows.
-    table_rows, width, capacity: of a sparse bucket: rows and columns of its table, and the most
-        rows that a reduced gradient of it can have in this run. 0 of a dense one.
-    parameters: what lies where in a dense one.
+    index: number of the bucket in the order in which the backward pass completes buckets, from 0.
+    elements: number of elements of a dense bucket; table_rows x width for a sparse one.
+    sparse: the bucket is one embedding table, whose gradient is sent as rows.
+    table_rows, width, capacity: for a sparse bucket: rows and columns of its table, and the most rows of
+        its reduced gradient in this run. 0 for a dense one.
+    parameters: the places of the parameters in a dense bucket.
     """
 
     index: int = 0
@@ -129,7 +130,7 @@ class Bucket(Gradient):
         super().__init__(values, rows)
         self.spec, self.index, self.elements = spec, spec.index, spec.elements
         self.table_rows, self.width, self.parameters = spec.table_rows, spec.width, spec.parameters
-        self._made: list[Any] = []  # operations on it that nobody has asked for yet
+        self._made: list[Any] = []  # operations on it that were not requested yet
 
     def __repr__(self) -> str:
         if self.sparse:

@@ -14,10 +14,10 @@ from .parts import Env, Part
 
 @dataclasses.dataclass
 class HookEnv(Env):
-    """What a hook knows of its run.
+    """A hook's information about its run.
 
-    trainers: of the run, the members of the groups.
-    buckets: those that it will be given to reduce, in order of their index.
+    trainers: number of trainers of the run; all are members of the groups.
+    buckets: the buckets that the hook will reduce, in order of their index.
     seed: the run's --torch-seed.
     """
 
@@ -27,7 +27,7 @@ class HookEnv(Env):
 
 
 class HookState:
-    """What a hook knows of the trainer's progress when it gets a bucket."""
+    """The trainer's progress at the time when the hook gets a bucket."""
 
     __slots__ = ("batch", "_bucket")
 
@@ -39,12 +39,12 @@ class HookState:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Batch and bucket: the key under which to record."""
+        """Batch and bucket: the key for records."""
         return self.batch, self._bucket
 
 
 class Operation:
-    """An operation on a bucket that a hook asks for: return it or yield it from ``reduce``."""
+    """An operation on a bucket. A hook returns or yields it from ``reduce`` to request it."""
 
     __slots__ = ("bucket", "op", "flags", "arg")
 
@@ -56,7 +56,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The method of the link that makes it, as in average."""
+        """The name of the link's method that created it, such as average."""
         return _NAMES[self.op]
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class Operation:
         return f"self.{link}.{self.name}(bucket)"
 
     def _asked(self) -> None:
-        """Notes that it was returned or yielded."""
+        """Records that it was returned or yielded."""
         if self in self.bucket._made:
             self.bucket._made.remove(self)
 
@@ -75,7 +75,7 @@ _NAMES = {
 
 
 def check_asked(hook: Hook, bucket: Bucket) -> None:
-    """Raises if the hook made an operation on the bucket that its reduction never asked for."""
+    """Raises an error if the hook created an operation on the bucket without returning or yielding it."""
     if bucket._made:
         forgotten = bucket._made[0]
         word = "yield" if inspect.isgeneratorfunction(hook.reduce) else "return"
@@ -88,38 +88,38 @@ class Server:
     """The link to the trainer's parameter server."""
 
     def push_pull(self, bucket: Bucket) -> Operation:
-        """Pushes the bucket; what the server answers, such as the average, takes its place."""
+        """Pushes the bucket. The server's answer, such as the average, replaces its content."""
         return Operation(bucket, 0x69)
 
 
 class Group:
-    """A process group of all trainers. Each asks for the same operations on a bucket and batch."""
+    """A process group of all trainers. All must request the same operations on a bucket and batch."""
 
     def __init__(self, flags: int = 0) -> None:
         self._flags = flags
 
     def all_reduce(self, bucket: Bucket) -> Operation:
-        """Leaves the sum of all trainers' buckets in each."""
+        """Replaces each trainer's bucket by the sum of all trainers' buckets."""
         return Operation(bucket, 0x6A, self._flags)
 
     def average(self, bucket: Bucket) -> Operation:
-        """Leaves the sum, divided by the trainers, in each."""
+        """Replaces each trainer's bucket by the average of all trainers' buckets."""
         return Operation(bucket, 0x6B, self._flags)
 
     def broadcast(self, bucket: Bucket, root: int = 0) -> Operation:
-        """Leaves the bucket of the trainer at position root in each."""
+        """Replaces each trainer's bucket by that of the trainer at position root."""
         return Operation(bucket, 0x6C, self._flags, root)
 
     def reduce_scatter(self, bucket: Bucket) -> Operation:
-        """Leaves in each trainer its own part of the sum; see comm.Group for the parts."""
+        """Leaves each trainer with its own part of the sum; see comm.Group for the parts."""
         return Operation(bucket, 0x6D, self._flags)
 
     def all_gather(self, bucket: Bucket) -> Operation:
-        """Leaves in each the own parts of all."""
+        """Gives each trainer the own parts of all trainers."""
         return Operation(bucket, 0x6E, self._flags)
 
     def all_to_all(self, bucket: Bucket) -> Operation:
-        """Exchanges equal parts: part i goes to the trainer at position i."""
+        """Exchanges equal parts: each trainer sends part i to the trainer at position i."""
         return Operation(bucket, 0x6F, self._flags)
 
 
@@ -128,11 +128,11 @@ Reduction = Union[None, Operation, Generator[Operation, None, Union[None, Operat
 
 
 class Hook(Part):
-    """Reduces buckets of gradients: derive from it and write ``reduce``.
+    """Base class of hooks, which reduce buckets of gradients. Write ``reduce``.
 
-    A hook names its links, and finds them as attributes: ``server`` (push and pull with the
-    trainer's server), ``group`` (all trainers) and ``default`` (a second group of the same
-    trainers, for a collective beside those of the first)::
+    A hook names its links and gets them as attributes: ``server`` (push and pull with the trainer's
+    server), ``group`` (all trainers) and ``default`` (a second group of the same trainers, for a collective
+    in parallel with those of the first)::
 
         class Half(psbench.Hook):
             key = "half"
@@ -142,12 +142,12 @@ class Hook(Part):
                 bucket.values *= 0.5
                 return self.group.average(bucket)
 
-    ranks_differ: whether trainers may end with unequal parameters, as those that gossip do. If it
-        does not say so and they do, the result has a warning.
-    answers: what it leaves in a bucket, which psbench compares with what came out: ``"mean"`` or
-        ``"sum"`` over the trainers, ``"as KEY"``, of a built-in hook (``"as rpc"``), or ``"own"``,
-        what ``answer`` says. A hook that only comes near to one of these, as one that compresses
-        does, says nothing, or has an ``answer``.
+    ranks_differ: whether trainers may end with different parameters, as in gossip algorithms. If they do
+        without this declaration, the result has a warning.
+    answers: the declared content of a reduced bucket, which psbench compares with the actual content:
+        ``"mean"`` or ``"sum"`` over the trainers, ``"as KEY"`` for the result of a built-in hook (``"as
+        rpc"``), or ``"own"`` for the result of ``answer``. A hook that only approximates one of these, for
+        example by compression, declares nothing or has an ``answer``.
 
     Order of calls: setup, then for each pass reset, and reduce for every bucket of every batch.
     """
@@ -164,27 +164,28 @@ class Hook(Part):
     default: Group
 
     def reduce(self, state: HookState, bucket: Bucket) -> Reduction:
-        """Reduces a bucket: changes ``bucket.values`` in place, and asks for operations.
+        """Reduces a bucket: changes ``bucket.values`` in place and requests operations.
 
-        It may return None (the bucket is reduced), or an operation such as
-        ``self.group.average(bucket)``, which ends the reduction when it is done. Or it is a
-        generator that yields operations one after the other and goes on once each has ended.
-        Several buckets may be on their way at once, each with a generator of its own. An
-        operation that it makes on the bucket and neither returns nor yields ends the run.
+        It may return None (the bucket is reduced), or an operation such as ``self.group.average(bucket)``,
+        whose end completes the reduction. Or it is a generator that yields operations one after the other
+        and continues when each has ended. Several buckets may be in flight at once, each with its own
+        generator. If the hook creates an operation on the bucket but neither returns nor yields it, the run
+        ends with an error.
 
-        ``bucket.values`` is a float32 view of the trainer's own memory: [elements] of a dense
-        bucket, [rows, width] of a sparse one, whose row numbers are ``bucket.rows``; an
-        operation may change how many rows there are. The memory is the hook's until it returns
-        (of a generator: until it ends), but for the time of an operation.
+        ``bucket.values`` is a float32 view of the trainer's own memory: [elements] of a dense bucket,
+        [rows, width] of a sparse one, whose row numbers are ``bucket.rows``; an operation may change the
+        number of rows. The hook owns the memory until it returns (for a generator: until it ends), except
+        during an operation.
         """
         raise NotImplementedError(f"hook {self.key} has no method reduce(self, state, bucket)")
 
     def answer(self, exchange: Exchange) -> Answer:
-        """Says what it leaves in a bucket, of a hook with ``answers = "own"``; see Exchange for what it returns.
+        """Returns the expected content of a reduced bucket, for a hook with ``answers = "own"``. Exchange
+        describes the possible results.
 
-        ``psbench plugin check`` and ``psbench comm`` compare that with what came out. They ask the hook
-        itself, once a bucket is reduced, for every bucket of every batch in order; so what it keeps
-        from batch to batch it keeps once more for this, of all trainers.
+        ``psbench plugin check`` and ``psbench comm`` compare it with the actual content. They call it on
+        the same hook once a bucket is reduced, for every bucket of every batch in order. So a hook with
+        state across batches must keep that state of all trainers a second time for this method.
         """
         raise NotImplementedError(f"hook {self.key} has no method answer(self, exchange)")
 
@@ -199,7 +200,7 @@ class Hook(Part):
 
 
 def _what(value: object) -> str:
-    """A value, as sentences for authors name it."""
+    """A value's name in messages for authors."""
     kind = type(value).__name__
     shape = getattr(value, "shape", None)
     return f"{getattr(value, 'dtype', kind)} {list(shape)}" if shape is not None else f"{kind} {value!r}"[:100]

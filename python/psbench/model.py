@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class ModelEnv(Env):
-    """What a model knows of its run.
+    """A model's information about its run.
 
-    max_batch: the run's --batch-size; batches that the data cuts itself may be larger.
-    threads: that the model may compute with.
+    max_batch: the run's --batch-size; batches that the data part forms itself may be larger.
+    threads: most threads for the model's computation.
     first_tensor: number of the model's first parameter among the run's tensors.
     seed: the run's --torch-seed.
     """
@@ -32,7 +32,7 @@ class ModelEnv(Env):
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A parameter of a model. The gradient of a sparse one, a table, is a list of its rows."""
+    """A parameter of a model. If it is sparse, it is a table whose gradient is a list of rows."""
 
     name: str
     shape: Sequence[int]
@@ -41,18 +41,18 @@ class Parameter:
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """What a model takes; data is checked against it before training starts.
+    """The inputs that a model accepts. psbench checks the data against them before training starts.
 
     features: numbers of each sample.
     classes: bounds the targets, 0 <= target < classes.
-    targets: how many each sample has.
+    targets: number of targets of each sample.
     rows: bounds the indices of a bag, 0 <= index < rows; 0: there are no bags.
-    tables: rows of each table where there are several (rows is 0 then): each bag has an index
-        for each table, in order.
-    looked_up: of the features, the last ones: rows that a hybrid trainer looks up.
-    outputs: columns of the output, one for each number of a target that is no class; 0: not said.
-    bag_length: indices of every bag; 0: any number; -1: any number, but all bags of a batch have as
-        many, as a matrix has.
+    tables: rows of each table, if there are several (rows is 0 then); each bag has an index for each table,
+        in order.
+    looked_up: how many of the last features are rows that a hybrid trainer looks up.
+    outputs: columns of the output, one for each number of a target that is not a class; 0: unspecified.
+    bag_length: indices of every bag; 0: any number; -1: any number, but the same for all bags of a batch,
+        as in a matrix.
     """
 
     features: int = 0
@@ -66,14 +66,14 @@ class Inputs:
 
 
 class Batch:
-    """Samples, in memory that is only to be read and belongs to the next batch afterwards.
+    """Samples in read-only memory, which is reused for the next batch.
 
-    size: how many samples there are.
+    size: number of samples.
     features: float32 [size, features].
-    targets: int64 [size], or [size, targets] where samples have several; float32 [size, targets] where
-        they are numbers.
-    indices, offsets: int64; the bag of sample i is ``indices[offsets[i]:offsets[i + 1]]``.
-        Empty where samples have no bags.
+    targets: int64 [size], or [size, targets] if samples have several; float32 [size, targets] if they are
+        numbers.
+    indices, offsets: int64; the bag of sample i is ``indices[offsets[i]:offsets[i + 1]]``. Empty if samples
+        have no bags.
     """
 
     __slots__ = ("size", "features", "targets", "indices", "offsets")
@@ -96,14 +96,14 @@ Emit = Callable[[int], None]
 
 
 class Model(Part):
-    """Computes outputs and gradients: derive from it and write the methods below.
+    """Base class of models, which compute outputs and gradients. Write the methods below.
 
-    ranks_differ: whether trainers may end with unequal parameters, since step changes them in another
-        way on each.
-    stochastic: whether it draws random numbers, as dropout does, so that the same batch has other outputs
-        each time. initialize must begin them anew.
-    smallest_batch: how many samples the smallest batch has that it can train on: 2 with batch
-        normalization, for one.
+    ranks_differ: whether trainers may end with different parameters, because step changes them differently
+        on each trainer.
+    stochastic: whether the model draws random numbers, as for dropout, so that the outputs of the same
+        batch vary. initialize must restart the random numbers.
+    smallest_batch: number of samples of the smallest batch for training; for example, 2 with batch
+        normalization.
 
     Order of calls: setup, parameters, inputs, bind, then for each pass reset and initialize, and
     for each iteration forward and backward; evaluate between epochs.
@@ -126,54 +126,55 @@ class Model(Part):
         raise NotImplementedError(f"model {self.key} has no method parameters(self)")
 
     def inputs(self) -> Inputs:
-        """What the model takes."""
+        """The inputs that the model accepts."""
         raise NotImplementedError(f"model {self.key} has no method inputs(self)")
 
     def bind(self, values: Sequence[NDArray[np.float32]], gradients: Sequence[Gradient]) -> None:
-        """Is handed the memory of parameters and gradients, which is the trainer's, once.
+        """Receives, once, the trainer's memory for parameters and gradients.
 
-        ``values[k]`` has the shape of parameter k and is read, by forward, and written, by
-        initialize and step. ``gradients[k].values`` has that shape too, or is some rows of it,
-        whose numbers are ``gradients[k].rows``: write them after ``gradients[k].set_rows(n)``.
+        ``values[k]`` has the shape of parameter k. forward reads it; initialize and step write it.
+        ``gradients[k].values`` has the same shape or, for a sparse parameter, some rows of it. Their
+        numbers are ``gradients[k].rows``: write both after ``gradients[k].set_rows(n)``.
         """
         self.values, self.gradients = values, gradients
 
     def initialize(self, seed: int) -> None:
-        """Writes the initial values, which depend on the seed alone."""
+        """Writes the initial values, which must depend only on the seed."""
         raise NotImplementedError(f"model {self.key} has no method initialize(self, seed)")
 
     def forward(self, batch: Batch) -> NDArray[np.float32]:
-        """The output for a batch, float32 [batch.size, columns]; batch and output stay until the next one.
+        """The output for a batch, float32 [batch.size, columns]. Batch and output stay valid until the next
+        batch.
 
-        It is copied, unless it lies in memory of ``self.output(rows, columns)``.
+        psbench copies the output, unless it is in memory of ``self.output(rows, columns)``.
         """
         raise NotImplementedError(f"model {self.key} has no method forward(self, batch)")
 
     def evaluate(self, batch: Batch) -> NDArray[np.float32]:
-        """As forward, of samples that are not trained on: no backward follows."""
+        """Like forward, for evaluation samples: no backward follows."""
         return self.forward(batch)
 
     def backward(self, output_gradient: NDArray[np.float32], emit: Emit) -> None:
-        """Overwrites all gradients, given that of the loss with respect to the last output.
+        """Overwrites all gradients. The argument is the gradient of the loss with respect to the last
+        output.
 
-        It calls ``emit(k)`` as soon as gradient k is complete, once for each parameter, in any
-        order: its bucket may be reduced while the rest is computed. That of reverse order
-        starts earliest.
+        It calls ``emit(k)`` as soon as gradient k is complete, once for each parameter, in any order. Its
+        bucket may be reduced while the rest is computed. In reverse order, reductions start earliest.
         """
         raise NotImplementedError(f"model {self.key} has no method backward(self, output_gradient, emit)")
 
     def backward_input(self, output_gradient: NDArray[np.float32], feature_gradient: NDArray[np.float32], emit: Emit) -> None:
-        """May be missing: as backward, and overwrites feature_gradient, [size, features], too."""
+        """Optional: like backward, and also overwrites feature_gradient, [size, features]."""
         raise NotImplementedError(f"model {self.key} has no method backward_input(self, output_gradient, feature_gradient, emit)")
 
     def step(self) -> None:
-        """May be missing: changes the values by the reduced gradients, in the place of psbench's optimizer."""
+        """Optional: updates the values by the reduced gradients instead of psbench's optimizer."""
         raise NotImplementedError(f"model {self.key} has no method step(self)")
 
     def output(self, rows: int, columns: int) -> NDArray[np.float32]:
-        """Memory for an output, float32 [rows, columns], which forward may return without a copy.
+        """Memory for an output, float32 [rows, columns]. forward may return it, which avoids a copy.
 
-        It is there from bind on, and is the same again for the same shape.
+        It is available from bind on, and the same shape gives the same memory.
         """
         if self._role is not None:
             memory: NDArray[np.float32] = self._role.output_of(rows, columns)

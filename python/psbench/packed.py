@@ -1,7 +1,7 @@
-"""What is recorded, in few bytes: docs/protocol.md, "What is recorded".
+"""Compact encoding of records: docs/protocol.md, "What is recorded".
 
-Each value is packed as it differs from the one before it; the first one of a piece differs from
-one whose numbers are all 0.
+Each value is packed as its difference from the previous value. The value before the first one of a piece
+counts as all 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ESCAPED = 7
 
 
 def measurements(values: Iterable[Measurement]) -> bytes:
-    """Measurements, packed: key, start in ns and duration in ns of each."""
+    """Packs measurements: key, start in ns and duration in ns of each."""
     out = bytearray()
     last_a = last_b = last_start = 0
     for a, b, start, duration in values:
@@ -43,7 +43,7 @@ def measurements(values: Iterable[Measurement]) -> bytes:
 
 
 def observations(values: Iterable[Observation]) -> bytes:
-    """Observations, packed: key and value of each."""
+    """Packs observations: key and value of each."""
     out = bytearray()
     last_a = last_b = 0
     for a, b, value in values:
@@ -57,7 +57,7 @@ def observations(values: Iterable[Observation]) -> bytes:
 
 
 def _key(last_a: int, last_b: int, a: int, b: int) -> int:
-    """How a key follows from the one before."""
+    """The relation of a key to the previous key."""
     if a == last_a and b == last_b + 1:
         return _NEXT_B
     if a == last_a + 1:
@@ -69,14 +69,14 @@ def _key(last_a: int, last_b: int, a: int, b: int) -> int:
 
 
 def _halves(x: int) -> int:
-    """How many half bytes x takes, less 1, or _ESCAPED."""
+    """The number of half bytes of x, less 1, or _ESCAPED."""
     if x < 0:
         return _ESCAPED
     return min(((x | 1).bit_length() - 1) // 4, _ESCAPED)
 
 
 def _varint(x: int) -> bytes:
-    """x with its sign in the lowest bit, 7 bits to a byte, the lowest first."""
+    """x as a varint: the sign in the lowest bit, 7 bits per byte, lowest first."""
     x = x << 1 if x >= 0 else (-x << 1) - 1
     out = bytearray()
     while x >= 0x80:

@@ -1,4 +1,4 @@
-"""What every part has, whatever its kind."""
+"""Common base of parts of all kinds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .recorder import Recorder
 
 
 class DeclarationError(TypeError):
-    """A part is declared wrongly: the sentence says what was written and what would be right."""
+    """A wrong declaration of a part. The sentence shows the declaration and what would be right."""
 
 
 @dataclasses.dataclass
 class Env:
-    """What every part knows of its run.
+    """Every part's information about its run.
 
-    rank: of the trainer or server that the part belongs to; -1 of data.
-    name: of the part's process, such as ``trainer0.hook``.
+    rank: rank of the trainer or server that the part belongs to; -1 for data.
+    name: name of the part's process, such as ``trainer0.hook``.
     """
 
     rank: int = 0
@@ -26,9 +26,9 @@ class Env:
 
 
 class Part:
-    """What all kinds have in common. Derive from Hook, Model, Criterion, Data or Server.
+    """Common base of all kinds. Derive your class from Hook, Model, Criterion, Data or Server.
 
-    A class says what it is by attributes::
+    A class describes itself by attributes::
 
         class TopK(psbench.Hook):
             key = "topk"                  # what users write: --ddp-hook topk
@@ -37,13 +37,12 @@ class Part:
             class Settings:               # may be missing
                 share: float = psbench.setting(0.01, "share of the elements that travel")
 
-    psbench makes one instance in a process of its own, gives it ``settings`` (an instance of
-    Settings), ``env`` (what it knows of its run) and ``recorder`` (what it measures), and calls
-    ``setup``. All methods are called on the main thread of the process, one at a time. An
-    exception in any of them ends the run with a sentence: the method and the last line of the
-    traceback, which stands in the process's log as a whole.
+    psbench creates one instance in its own process. It sets ``settings`` (an instance of Settings), ``env``
+    (information about the run) and ``recorder`` (for measurements), and calls ``setup``. All methods run on
+    the main thread of the process, one at a time. An exception in any of them ends the run with a sentence:
+    the method and the last line of the traceback. The process's log has the whole traceback.
 
-    A test makes one as psbench does: ``TopK(TopK.Settings(share=0.5), psbench.HookEnv(...))``.
+    A test creates an instance like psbench: ``TopK(TopK.Settings(share=0.5), psbench.HookEnv(...))``.
     """
 
     kind: ClassVar[str] = ""
@@ -55,7 +54,7 @@ class Part:
     env: Any
     recorder: Recorder
 
-    _role: Any = None  # what psbench makes of the part; None in tests
+    _role: Any = None  # psbench's role for the part; None in tests
 
     def __init__(self, settings: Any = None, env: Any = None, recorder: Recorder | None = None) -> None:
         self.settings = settings if settings is not None or self.Settings is None else self.Settings()
@@ -65,22 +64,21 @@ class Part:
         self.setup()
 
     def _connect(self) -> None:
-        """What a kind has before setup."""
+        """Sets up what a kind needs before setup."""
 
     def setup(self) -> None:
-        """Is called once, when settings, env and recorder are there: make here what the part keeps."""
+        """Called once, when settings, env and recorder are available. Create the part's state here."""
 
     def reset(self) -> None:
-        """Forget all that earlier passes left, so that every pass begins alike.
+        """Clear all state of earlier passes, so that every pass begins alike.
 
-        It is called before each pass, the first one too. What the recorder holds is forgotten
-        by itself.
+        It is called before each pass, including the first one. psbench clears the recorder itself.
         """
 
     def facts(self) -> dict[str, str]:
-        """What is to be reported of where and how the part runs, such as ``{"blas": "openblas"}``.
+        """Facts to report about where and how the part runs, such as ``{"blas": "openblas"}``.
 
-        It is asked once, before training.
+        It is called once, before training.
         """
         return {}
 
@@ -89,9 +87,10 @@ class Part:
         return {}
 
     def close(self) -> None:
-        """End what the part has running: threads, files, processes. It is called once, at the end."""
+        """End everything that the part has running or open: threads, files, processes. It is called once,
+        at the end."""
 
 
 def now() -> int:
-    """The time in ns, as recorders take it: that of CLOCK_MONOTONIC, the same in all processes."""
+    """The time in ns for recorders: CLOCK_MONOTONIC, which is the same in all processes."""
     return time.monotonic_ns()

@@ -1,4 +1,4 @@
-"""What a part records in a pass: durations, gauges, counters and histograms."""
+"""A part's records in a pass: durations, gauges, counters and histograms."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _MOST_COUNT = 1 << 53
 
 
 class Series:
-    """Durations, each with a key and a start. Make it once, in ``setup``: ``recorder.series``."""
+    """Durations, each with a key and a start. Create it once, in ``setup``: ``recorder.series``."""
 
     def __init__(self, type: str, name: str) -> None:
         self.type, self.name = type, name
         self._numbers = array("q")
 
     def record(self, key: Key, start_ns: int, end_ns: int) -> None:
-        """Notes a duration from start to end, both as psbench.now gives them."""
+        """Records a duration from start to end, both times from psbench.now."""
         self._numbers.extend((key[0], key[1], start_ns, end_ns - start_ns))
 
     def __iter__(self) -> Iterator[tuple[Key, int, int]]:
-        """Key, start and duration in ns of each, in the order in which they were recorded."""
+        """Key, start and duration in ns of each, in the order of recording."""
         for a, b, start, duration in _rows(self._numbers, 4):
             yield (a, b), start, duration
 
@@ -41,19 +41,19 @@ class Series:
 
 
 class Gauge:
-    """Numbers that were observed, each with a key: a norm, a ratio. ``recorder.gauge``."""
+    """Observed numbers, each with a key: a norm, a ratio. ``recorder.gauge``."""
 
     def __init__(self, type: str, name: str, unit: str) -> None:
         self.type, self.name, self.unit = type, name, unit
         self._keys, self._values = array("q"), array("d")
 
     def record(self, key: Key, value: float) -> None:
-        """Notes a number, which may be NaN or infinite."""
+        """Records a number, which may be NaN or infinite."""
         self._values.append(value)
         self._keys.extend((key[0], key[1]))
 
     def __iter__(self) -> Iterator[tuple[Key, float]]:
-        """Key and value of each, in the order in which they were recorded."""
+        """Key and value of each, in the order of recording."""
         for (a, b), value in zip(_rows(self._keys, 2), self._values):
             yield (a, b), value
 
@@ -67,7 +67,7 @@ class Gauge:
 
 
 class Counter:
-    """A sum that only grows: bytes that were sent, rows that were dropped. ``recorder.counter``."""
+    """A growing sum, such as bytes sent or rows dropped. ``recorder.counter``."""
 
     def __init__(self, type: str, name: str, unit: str) -> None:
         self.type, self.name, self.unit = type, name, unit
@@ -97,7 +97,7 @@ class Histogram:
         self.nan = 0
 
     def record(self, value: float) -> None:
-        """Counts a value. NaN counts by itself, in no bucket."""
+        """Counts a value. NaN is counted separately, in no bucket."""
         if math.isnan(value):
             self.nan += 1
         else:
@@ -112,38 +112,37 @@ _M = TypeVar("_M", Series, Gauge, Counter, Histogram)
 
 
 class Recorder:
-    """Makes what records. The same type and name give the same thing again.
+    """Creates series, gauges, counters and histograms. The same type and name give the same object.
 
-    A type and a name are 1 to 100 letters, digits and signs without a comma; a unit is a short
-    word such as ``1``, ``B``, ``rows`` or ``%``. All is of one pass: the reset before it forgets
-    what was recorded.
+    A type and a name are 1 to 100 letters, digits and signs without a comma; a unit is a short word such as
+    ``1``, ``B``, ``rows`` or ``%``. All records belong to one pass: the reset before the pass clears them.
     """
 
     def __init__(self) -> None:
         self._metrics: dict[tuple[str, str], Any] = {}
 
     def series(self, type: str, name: str) -> Series:
-        """Finds or makes a series of durations, which tables show in ms."""
+        """Finds or creates a series of durations. Tables show them in ms."""
         return self._find(Series(type, name))
 
     def gauge(self, type: str, name: str, unit: str) -> Gauge:
-        """Finds or makes a gauge."""
+        """Finds or creates a gauge."""
         return self._find(Gauge(type, name, unit))
 
     def counter(self, type: str, name: str, unit: str) -> Counter:
-        """Finds or makes a counter."""
+        """Finds or creates a counter."""
         return self._find(Counter(type, name, unit))
 
     def histogram(self, type: str, name: str, unit: str, bounds: Sequence[float]) -> Histogram:
-        """Finds or makes a histogram: bounds are 1 to 1,000 finite numbers that ascend."""
+        """Finds or creates a histogram. The bounds are 1 to 1,000 ascending finite numbers."""
         return self._find(Histogram(type, name, unit, bounds))
 
     def __iter__(self) -> Iterator[Series | Gauge | Counter | Histogram]:
-        """All that was made, in its order."""
+        """All created objects, in order of creation."""
         return iter(list(self._metrics.values()))
 
     def reset(self) -> None:
-        """Forgets what was recorded. psbench calls it before each pass."""
+        """Clears all records. psbench calls it before each pass."""
         for metric in self:
             metric._reset()
 
@@ -158,7 +157,7 @@ class Recorder:
         return made
 
 
-_PIECE = 4096  # values of a piece
+_PIECE = 4096  # values per piece
 
 
 def _rows(numbers: array[int], width: int) -> Iterator[tuple[int, ...]]:
@@ -166,7 +165,7 @@ def _rows(numbers: array[int], width: int) -> Iterator[tuple[int, ...]]:
 
 
 def _packed(numbers: array[int], width: int, pack: Any) -> Iterator[bytes]:
-    numbers = numbers[:]  # others may go on recording
+    numbers = numbers[:]  # a copy, because recording may continue
     for first in range(0, len(numbers), _PIECE * width):
         yield pack(_rows(numbers[first:first + _PIECE * width], width))
 
@@ -181,7 +180,7 @@ def _title(metric: Any) -> str:
 
 
 def _check(metric: Any) -> None:
-    """Says what is wrong with what a metric was declared with."""
+    """Raises an error if a metric's declaration is invalid."""
     for what, text in (("type", metric.type), ("name", metric.name)):
         odd = any(c == "," or c != " " and unicodedata.category(c)[0] in "CZ" for c in text)
         if odd or text != text.strip() or not 1 <= len(text) <= 100:

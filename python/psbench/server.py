@@ -1,4 +1,4 @@
-"""Servers: what is made of the gradients that trainers push."""
+"""Servers, which answer the gradients that trainers push."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class ServerEnv(Env):
-    """What a server knows of its run.
+    """A server's information about its run.
 
-    trainers: that push to this server.
-    buckets: that they push, in order of their index.
+    trainers: number of trainers that push to this server.
+    buckets: the pushed buckets, in order of their index.
     seed: the run's --torch-seed.
     """
 
@@ -30,14 +30,14 @@ class ServerEnv(Env):
 
 
 class Push(Gradient):
-    """A gradient of a trainer that waits for an answer.
+    """A trainer's gradient that waits for an answer.
 
-    Its ``values`` and ``rows`` are the trainer's memory: the server may read and overwrite them
-    until it has answered. Keep a copy of what is needed longer.
+    Its ``values`` and ``rows`` are in the trainer's memory. The server may read and overwrite them until it
+    has answered. Copy data that is needed longer.
 
-    batch, bucket: of which iteration and bucket (a BucketSpec) it is.
+    batch, bucket: its iteration and its bucket (a BucketSpec).
     trainer: position among the trainers of this server, from 0.
-    number: counts the trainer's pushes of the bucket, from 1, through all passes.
+    number: number of the push among the trainer's pushes of the bucket in all passes, from 1.
     """
 
     __slots__ = ("batch", "bucket", "trainer", "number", "index", "_server", "_answered")
@@ -49,20 +49,20 @@ class Push(Gradient):
 
     @property
     def key(self) -> tuple[int, int]:
-        """Batch and bucket: the key under which to record."""
+        """Batch and bucket: the key for records."""
         return self.batch, self.bucket.index
 
     def answer(self, gradient: Any = None, rows: Any = None) -> None:
-        """Answers: the gradient takes the place of what the trainer pushed. Once for each push.
+        """Answers: the gradient replaces the trainer's pushed gradient. Call it once for each push.
 
         It may be called at once or later, before the pass is over, from any thread. gradient is
 
-        - nothing: what is in ``values`` now;
-        - another push: what is in its memory. Answer that one last, since once answered its
-          trainer may push again;
-        - memory of ``Server.memory``, which must stay as it is until ``in_use`` is 0;
-        - an array, which is copied: float32, of the bucket's elements, or [rows, width] of a
-          sparse one, with the row numbers, ascending, as rows.
+        - nothing: the current content of ``values``;
+        - another push: the content of its memory. Answer that push last, because its trainer may push again
+          after its answer;
+        - memory of ``Server.memory``, which must not change until ``in_use`` is 0;
+        - an array, which is copied: float32 of the bucket's elements, or [rows, width] for a sparse bucket
+          with the ascending row numbers as rows.
         """
         if self._answered:
             raise ValueError(f"{self} was answered before: each push is answered once")
@@ -81,7 +81,7 @@ class Push(Gradient):
 
 
 class OwnGradient(Gradient):
-    """Memory of a server of its own, to answer with; see Server.memory."""
+    """Memory of the server itself for answers; see Server.memory."""
 
     __slots__ = ("index", "in_use")
 
@@ -93,17 +93,17 @@ class OwnGradient(Gradient):
 
 
 class Server(Part):
-    """A server of gradients: derive from it and write ``receive``; or see SynchronousServer.
+    """Base class of servers of gradients. Write ``receive``, or see SynchronousServer.
 
-    asynchronous: whether it answers before all of its trainers have pushed a batch. If it does
-        not say so and does it all the same, the run ends.
-    quorum: the name of a setting, an int, that says for how many trainers it waits, 0 for all;
-        fewer make it asynchronous.
-    ranks_differ: whether trainers may end with unequal parameters although it waits for all: it gives
-        them different answers.
+    asynchronous: whether it answers before all of its trainers have pushed a batch. Without this
+        declaration, an early answer ends the run.
+    quorum: the name of an int setting: how many trainers the server waits for, 0 for all. If it waits for
+        fewer than all, it is asynchronous.
+    ranks_differ: whether trainers may end with different parameters although the server waits for all,
+        because it gives them different answers.
 
-    answers: what it answers, which psbench compares with what came out: ``"mean"`` or ``"sum"``
-        over its trainers, or ``"own"``, what ``answer`` says; nothing where nobody says it.
+    answers: its declared answer, which psbench compares with the actual one: ``"mean"`` or ``"sum"`` over
+        its trainers, or ``"own"`` for the result of ``answer``. If it is empty, psbench compares nothing.
 
     Order of calls: setup, then for each pass reset, and receive for each push.
     """
@@ -118,19 +118,21 @@ class Server(Part):
     env: ServerEnv
 
     def receive(self, push: Push) -> None:
-        """Takes a push: answers it, or keeps it to answer it later. It must not wait for another."""
+        """Handles a push: answers it, or keeps it and answers later. It must not wait for another push."""
         raise NotImplementedError(f"server {self.key} has no method receive(self, push)")
 
     def answer(self, exchange: Exchange) -> Answer:
-        """Says what the server answers, of one with ``answers = "own"``; see Exchange for what it returns.
+        """Returns the expected answer, for a server with ``answers = "own"``. Exchange describes the
+        possible results.
 
-        ``psbench plugin check`` and ``psbench comm`` compare that with what came out. They ask a second
-        server, which gets no pushes, for every bucket of every batch in order, after a reset.
+        ``psbench plugin check`` and ``psbench comm`` compare it with the actual answer. They call it on a
+        second server, which gets no pushes, after a reset and for every bucket of every batch in order.
         """
         raise NotImplementedError(f"server {self.key} has no method answer(self, exchange)")
 
     def memory(self, bucket: BucketSpec) -> OwnGradient:
-        """Memory for a gradient of a bucket, for as long as the run lasts, that pushes can be answered with."""
+        """Memory for a gradient of a bucket. It lasts for the whole run and may be used as an answer to
+        pushes."""
         if self._role is not None:
             own: OwnGradient = self._role.memory_of(bucket)
             return own
@@ -142,7 +144,7 @@ class Server(Part):
 
 
 class SynchronousServer(Server):
-    """A server that waits for all of its trainers and gives all the same answer::
+    """Base class of a server that waits for all of its trainers and gives all the same answer::
 
         class Median(psbench.SynchronousServer):
             key = "median"
@@ -150,21 +152,20 @@ class SynchronousServer(Server):
             def combine(self, gradients):
                 return np.median(gradients, axis=0)
 
-    How long combine takes is recorded as ``server_metric``, ``<key> computation``.
+    The duration of combine is recorded as ``server_metric``, ``<key> computation``.
     """
 
     def combine(self, gradients: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """The answer to all trainers, of the shape that each of their gradients has.
+        """The answer to all trainers, in the shape of one gradient.
 
-        gradients are those of all trainers, in order; of a sparse bucket [rows, width], where
-        combine is called for the rows that the same trainers have pushed, with what these
-        have of them, and so must work element by element. They may be overwritten, and
-        returned.
+        gradients has the gradients of all trainers, in order. For a sparse bucket, combine is called once
+        for each set of rows that the same trainers have pushed. It gets those trainers' rows, each [rows,
+        width], so it must work element by element. The gradients may be overwritten and returned.
         """
         raise NotImplementedError(f"server {self.key} has no method combine(self, gradients)")
 
     def receive(self, push: Push) -> None:
-        """Keeps a push, and answers all of the same batch and bucket once they are there."""
+        """Keeps a push, and answers all pushes of the same batch and bucket once all have arrived."""
         pushes = self._pushed.setdefault(push.key, [])
         pushes.append(push)
         if len(pushes) < self.env.trainers:
@@ -187,7 +188,7 @@ class SynchronousServer(Server):
         first.answer()
 
     def _combined(self, gradients: list[Any]) -> Any:
-        """What combine makes of gradients, if it has their shape."""
+        """The result of combine. Raises an error unless it has the shape of the gradients."""
         combined = self.combine(gradients)
         if getattr(combined, "shape", None) != gradients[0].shape:
             given = list(combined.shape) if hasattr(combined, "shape") else f"a {type(combined).__name__}"
@@ -197,11 +198,11 @@ class SynchronousServer(Server):
         return combined
 
     def _combine_rows(self, pushes: list[Push]) -> tuple[Any, Any]:
-        """The union of the rows of sparse gradients, and what combine makes of each."""
+        """The union of the rows of sparse gradients, and the result of combine for each row."""
         import numpy
 
         rows = numpy.unique(numpy.concatenate([p.rows for p in pushes]))  # type: ignore[type-var]
-        place = numpy.full((len(pushes), len(rows)), -1)  # of each row in each push
+        place = numpy.full((len(pushes), len(rows)), -1)  # position of each row in each push
         for i, p in enumerate(pushes):
             place[i, numpy.searchsorted(rows, p.rows)] = numpy.arange(len(p.rows))  # type: ignore[arg-type]
         values = numpy.empty((len(rows), pushes[0].values.shape[1]), numpy.float32)
@@ -212,7 +213,7 @@ class SynchronousServer(Server):
         return rows, values
 
     def reset(self) -> None:
-        """Forgets the pushes of a pass that failed."""
+        """Drops the pushes of a failed pass."""
         self._pushed.clear()
 
     def _connect(self) -> None:

@@ -1,4 +1,4 @@
-"""Settings of a part: a dataclass whose fields have a default and a sentence each."""
+"""Settings of a part: a dataclass in which each field has a default and a description."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ JSON = dict[str, Any]
 
 
 def setting(default: Any, doc: str) -> Any:
-    """A field of a part's Settings: its default, and a sentence that says what it is.
+    """A field of a part's Settings, with its default and its description.
 
-    The field's annotation says its type: ``bool``, ``int``, ``float``, ``str``, a list of these
-    such as ``list[float]``, or ``dict`` for an object of any form. Users set it by its name:
-    ``--set hook.share=0.1``.
+    The field's annotation is its type: ``bool``, ``int``, ``float``, ``str``, a list of these such as
+    ``list[float]``, or ``dict`` for an object of any form. Users set it by its name: ``--set
+    hook.share=0.1``.
     """
     if isinstance(default, (list, dict)):
         return dataclasses.field(default_factory=lambda: copy.deepcopy(default), metadata={"doc": doc})
@@ -28,7 +28,7 @@ def setting(default: Any, doc: str) -> Any:
 
 
 def describe(part: type) -> list[tuple[str, str, str, str]]:
-    """Name, type, default as JSON and doc of each setting of a part."""
+    """Name, type, default as JSON, and description of each setting of a part."""
     settings = declared(part)
     if settings is None:
         return []
@@ -41,7 +41,7 @@ def describe(part: type) -> list[tuple[str, str, str, str]]:
 
 
 def declared(part: type) -> Any:
-    """The Settings of a part, None if it has none; a mistake in them is a DeclarationError."""
+    """The Settings of a part, None if it has none. A mistake in them raises a DeclarationError."""
     settings = getattr(part, "Settings", None)
     if settings is None:
         return None
@@ -58,9 +58,9 @@ def declared(part: type) -> Any:
 
 
 def decode(part: type, text: bytes) -> Any:
-    """The settings that a JSON object says; those that it does not say have their defaults.
+    """The settings in a JSON object. Missing settings have their defaults.
 
-    What there is not, and what a field cannot hold, is a ValueError whose sentence names it.
+    An unknown setting and a value of the wrong type raise a ValueError that names the setting.
     """
     settings = declared(part)
     values = json.loads(text) if text else {}
@@ -81,7 +81,7 @@ def _fields(settings: Any) -> list[tuple[dataclasses.Field[Any], Any]]:
 
 
 def _json_type(hint: Any) -> str | None:
-    """The type of a setting in JSON; None if a setting cannot be of this one."""
+    """The JSON type of a setting; None if the type is not allowed."""
     plain = {bool: "bool", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
     origin = typing.get_origin(hint) or hint
     if origin is list and any(_json_type(element) is None for element in typing.get_args(hint)):
@@ -90,9 +90,9 @@ def _json_type(hint: Any) -> str | None:
 
 
 def _check(name: str, value: Any, hint: Any, title: str, error: type[Exception]) -> Any:
-    """The value as its field holds it, or an error that says what is wrong with it."""
+    """The value in the field's type. Raises an error if the value is invalid."""
     typ = _json_type(hint)
-    if typ == "integer" and isinstance(value, float) and value.is_integer():  # 1.0 is whole, as 1e3 is
+    if typ == "integer" and isinstance(value, float) and value.is_integer():  # 1.0 and 1e3 are whole
         value = int(value)
     fits = {
         "bool": isinstance(value, bool),

@@ -1,13 +1,13 @@
 """Tests of parts, for unittest.
 
-``check`` holds a part to the contract of its kind, in processes of psbench, as ``psbench plugin
-check`` does::
+``check`` tests a part against the contract of its kind in processes of psbench, like ``psbench plugin
+check``::
 
     class TestTopk(unittest.TestCase):
         def test_contract(self):
             testing.check(self, Topk, refuses={"share": 0})
 
-What a part computes a test sees faster without psbench::
+A test without psbench checks a part's results faster::
 
         def test_share(self):
             bucket = testing.bucket([1, -8, 2, 4])
@@ -43,18 +43,18 @@ def check(
     flags: Sequence[str] = (),
     timeout: float = 600,
 ) -> None:
-    """Holds a part to the contract of its kind: each point is a subtest of case.
+    """Tests a part against the contract of its kind. Each point is a subtest of case.
 
-    The script that declares the part must be a plugin, executable and with its interpreter in the
-    first line, as ``psbench plugin new`` writes it. A point that fails says what is wrong and what
-    the part must keep; those after it are not tried. A point that only Go could show is skipped.
+    The script that declares the part must be a plugin, executable and with its interpreter in the first
+    line, as ``psbench plugin new`` writes it. A failed point reports the violation and the requirement, and
+    later points do not run. Points that can only be tested in Go are skipped.
 
-    settings: with which the part is built, if not its defaults.
-    refuses: settings with which it must not be built, each by itself.
-    flags: of ``psbench plugin check``, such as ``["--dense-only", "--transport", "tcp"]``.
-    timeout: seconds that all may take.
+    settings: the part's settings, instead of its defaults.
+    refuses: settings that the part must refuse, each one separately.
+    flags: flags of ``psbench plugin check``, such as ``["--dense-only", "--transport", "tcp"]``.
+    timeout: time limit for everything, in seconds.
 
-    The program is ``psbench`` of PATH, or what the variable PSBENCH names.
+    The program is ``psbench`` on PATH, or the one in the variable PSBENCH.
     """
     command = [_psbench(case), "plugin", "check", "--format", "json", *flags]
     for flag, values in (("--set", settings), ("--refuses", refuses)):
@@ -73,9 +73,9 @@ def check(
 
 
 def bucket(values: Any, rows: Any = None, index: int = 0, table_rows: int = 0) -> Bucket:
-    """Makes a bucket of memory of its own: dense, or with row numbers, sparse.
+    """Creates a bucket in its own memory: dense, or sparse if row numbers are given.
 
-    values: numbers; of a sparse one a list of rows.
+    values: numbers, or a list of rows for a sparse bucket.
     """
     import numpy as np
 
@@ -91,10 +91,11 @@ def bucket(values: Any, rows: Any = None, index: int = 0, table_rows: int = 0) -
 
 
 def reduce(hook: Hook, bucket: Bucket, batch: int = 0) -> list[str]:
-    """Has a hook reduce a bucket among one trainer, and names the operations that it asks for.
+    """Lets a hook reduce a bucket in a group of one trainer, and returns the names of the requested
+    operations.
 
-    In a group of one, and with a server that averages, each operation leaves the bucket as it is. An
-    operation that the hook makes and neither returns nor yields is an error, as it is in a run.
+    In a group of one, and with a server that averages, no operation changes the bucket. As in a run, an
+    operation that the hook creates but neither returns nor yields is an error.
     """
     asked: list[str] = []
     bucket._made.clear()
@@ -128,5 +129,5 @@ def _psbench(case: unittest.TestCase) -> str:
 
 
 def _end(text: str) -> str:
-    """The last lines of what was printed."""
+    """The last lines of the output."""
     return "\n".join(text.splitlines()[-40:])

@@ -1,4 +1,4 @@
-"""A plugin whose hook does what a plugin must not; MODE says what. Run by test_plugin."""
+"""A plugin whose hook does something forbidden, selected by MODE. test_plugin runs it."""
 
 import os
 import sys
@@ -34,14 +34,14 @@ class Bad(psbench.Hook):
     def reduce(self, state, bucket):
         mode = os.environ["MODE"]
         if mode == "fork":
-            os.fork()  # both return
+            os.fork()  # parent and child both return
         if mode == "print and exit":
             print("the last words")
             os._exit(7)
         if mode == "exit":
             os._exit(7)
         if mode == "lost":
-            self._role.process._dispatch = None  # as a mistake of psbench would
+            self._role.process._dispatch = None  # simulates an error in psbench
         if mode == "hang":
             time.sleep(60)
 

@@ -1,5 +1,5 @@
-"""A double of psbench: the core's calls, and the host at the other end of the link. It is written
-from docs/protocol.md and shares no code with the package but the messages."""
+"""A double of psbench: the core's calls, and the host at the other end of the link. It follows
+docs/protocol.md and shares only the messages with the package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADER = struct.Struct("<IHBBqiiqqQQQ")
 
 
 class Frame(NamedTuple):
-    """What of a frame tests look at."""
+    """The fields of a frame that tests check."""
 
     op: int
     flags: int = 0
@@ -39,7 +39,7 @@ class Frame(NamedTuple):
 
 
 class Host:
-    """The host's end of a link. Segments that the part asks for come by themselves."""
+    """The host's end of a link. It provides the segments that the part requests automatically."""
 
     def __init__(self, address: str, name: str = "trainer0.hook", secret: bytes = SECRET, purpose: str = "part") -> None:
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -63,7 +63,7 @@ class Host:
         self.connection.sendmsg([frame], passed)
 
     def read(self) -> Frame:
-        """The next frame as it comes."""
+        """The next frame, of any kind."""
         header = HEADER.unpack(self._exactly(64))
         assert header[:2] == (0x66627370, 2), header
         assert header[10] == self.received and header[11] in (0, self.link ^ (2**64 - 1)), header
@@ -78,7 +78,7 @@ class Host:
                 return frame
 
     def take(self) -> Frame:
-        """The next frame; one about memory is answered."""
+        """The next frame; a request for memory is answered."""
         frame = self.read()
         if frame.op == 0x64:
             self.segment(frame.arg, wanted=frame.bucket)
@@ -91,7 +91,7 @@ class Host:
         return self.next()
 
     def segment(self, size: int, wanted: int = 0, read_only: bool = False) -> int:
-        """Passes a segment, and gives its number."""
+        """Sends a segment and returns its number."""
         descriptor = os.memfd_create("segment")
         os.ftruncate(descriptor, size)
         self.segments.append(mmap.mmap(descriptor, size))
@@ -101,7 +101,7 @@ class Host:
         return number
 
     def tensor(self, role: int, index: int, values: Any, read_only: bool = False) -> Any:
-        """Announces a tensor with these values, in a segment of its own, and gives the memory."""
+        """Announces a tensor with these values in a new segment, and returns the memory."""
         values = np.asarray(values)
         number = self.segment(max(values.nbytes, 64), read_only=read_only)
         self.send(0x61, flags=role, bucket=index, rows=number, arg=0, arg2=values.size)
@@ -127,7 +127,7 @@ class Host:
 
 
 class Companion:
-    """A part in this process, configured and connected, with a host."""
+    """A configured and connected part in this process, with a host."""
 
     def __init__(self, part: type[psbench.Part], settings: str = "{}", buckets: Any = (), trainers: int = 2, seed: int = 7,
                  model: Any = None, batch_size: int = 0, rank: int = 0, connect: bool = True) -> None:
@@ -152,7 +152,7 @@ class Companion:
             raise
 
     def connect(self) -> Any:
-        """Connects, and meanwhile gives the part the memory that it asks for."""
+        """Connects, and meanwhile answers the part's requests for memory."""
         request = message("ConnectRequest")(companion={"buckets": self.buckets})
         with futures.ThreadPoolExecutor(1) as pool:
             reply = pool.submit(self.service.Connect, request, None)

@@ -1,4 +1,4 @@
-"""Malloc in a plugin: it keeps what was freed."""
+"""Malloc in a plugin keeps freed memory."""
 
 import resource
 import subprocess

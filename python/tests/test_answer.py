@@ -30,7 +30,7 @@ class AnsweringServer(psbench.Server):
 
 class AnswerTest(unittest.TestCase):
     def ask(self, c, says, values, rows=None, counts=(0, 0, 0), bucket=0, rank=1):
-        """Asks about two trainers: what the part answers, and the memory."""
+        """Queries the answer for two trainers. Returns the part's answer and the memory."""
         c.service._role.part.says = says
         values = c.host.tensor(ASKED, 0, np.float32(values))
         rows = rows if rows is None else c.host.tensor(ROWS, 0, np.int32(rows))

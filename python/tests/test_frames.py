@@ -1,4 +1,4 @@
-"""The frames that psbench's own tests read too."""
+"""The frames that psbench's own tests also read."""
 
 import json
 import pathlib
@@ -14,7 +14,7 @@ WORD = (1 << 64) - 1
 
 
 def link_of(vectors):
-    """The number of the link: that of the acknowledgement."""
+    """The number of the link, from the acknowledgement."""
     return next(v["arg"] for v in vectors if v["name"] == "acknowledge") & WORD
 
 

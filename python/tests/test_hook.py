@@ -21,7 +21,7 @@ class Half(psbench.Hook):
 
 
 class Rounds(Half):
-    """Two operations, work after each, and a last one."""
+    """Two operations with work after each, and a final one."""
 
     key = "rounds"
 
@@ -65,7 +65,8 @@ class HookTest(unittest.TestCase):
 
     def test_an_operation_may_be_kept(self):
         class Kept(Half):
-            """Makes its operation once, and asks for it in every batch; and makes two before it yields them."""
+            """Creates one operation once and requests it in every batch; also creates two operations before
+            it yields them."""
 
             def setup(self):
                 self.made = {}

@@ -14,7 +14,7 @@ from .double import Companion, Frame
 
 
 class Linear(psbench.Model):
-    """x W + rows of a table, summed."""
+    """x W plus the sum of rows of a table."""
 
     key = "linear"
 
@@ -69,7 +69,7 @@ def bound(part):
         c.rows = h.tensor(3, 1, np.zeros(3, np.int32))
         h.tensor(6, 0, np.int64([0, 1, 4, 2, 2]), read_only=True)
         h.tensor(7, 0, np.int64([0, 1, 3]), read_only=True)
-        h.tensor(8, 0, np.float32([[1, 2, 3], [4, 5, 6]]))  # which the part could write
+        h.tensor(8, 0, np.float32([[1, 2, 3], [4, 5, 6]]))  # the part could write to this memory
         h.tensor(9, 0, np.int64([0, 1]), read_only=True)
         c.output_gradient = h.tensor(11, 0, np.float32([[1, 2], [3, 4]]))
         c.feature_gradient = h.tensor(12, 0, np.zeros((2, 3), np.float32))
@@ -122,7 +122,7 @@ class ModelTest(unittest.TestCase):
             c.process.link._connection = unittest.mock.Mock(wraps=connection, sendall=lambda b: (packets.append(b), connection.sendall(b)))
             c.service._role._output._shape, c.service._role._output._gradient = (1, 1), np.zeros((1, 1), np.float32)
             got = [c.host.call(0x84)] + [c.host.next() for _ in range(4)]
-        self.assertEqual(sent, [[], [3, 1], [2], [0]])  # 1 is in no bucket, so nobody waits for more
+        self.assertEqual(sent, [[], [3, 1], [2], [0]])  # parameter 1 is in no bucket, so nothing waits for others
         self.assertEqual([(f.op, f.bucket) for f in got], [(0x86, 3), (0x86, 1), (0x86, 2), (0x86, 0), (0x84, 0)])
 
     def test_a_larger_batch_has_a_larger_output(self):
@@ -286,7 +286,7 @@ class CriterionTest(unittest.TestCase):
             c.host.tensor(23, 0, np.float32([[2.5, 1], [2, -1]]))
             loss = lambda answer: struct.unpack("<d", struct.pack("<q", answer.arg))[0]
             self.assertEqual(loss(c.host.call(0x78, rows=4, bucket=2, arg=2, arg2=2)), 3.5 / 4)
-            classes = c.host.tensor(9, 0, np.int64([1, 2]))  # each for all outputs of its row
+            classes = c.host.tensor(9, 0, np.int64([1, 2]))  # each applies to all outputs of its row
             self.assertEqual(loss(c.host.call(0x78, rows=2, arg=2, arg2=2)), 2 / 4)
             classes[:] = [3, 2]
             self.assertEqual(loss(c.host.call(0x78, rows=2, arg=2, arg2=2)), 2 / 4)

@@ -1,4 +1,4 @@
-"""The parts of docs/python.md are what the page says: they can be served, and do something."""
+"""The parts in docs/python.md can be served and work as described."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text()
 
 
 def parts():
-    """The parts of the page's section about them, by key."""
+    """The parts in the page's section about parts, by key."""
     section = PAGE[PAGE.index("## The parts"):PAGE.index("## Examples")]
     names = {}
     for block in re.findall(r"^```python\n(.*?)^```$", section, re.M | re.S):

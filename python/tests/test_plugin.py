@@ -1,4 +1,4 @@
-"""Plugins as psbench starts them: processes, the handshake, and the calls over gRPC."""
+"""Plugins as started by psbench: processes, the handshake, and the gRPC calls."""
 
 import os
 import pathlib
@@ -20,7 +20,7 @@ BAD = pathlib.Path(__file__).with_name("bad.py")
 
 
 class Plugin:
-    """A process of bad.py, as the core sees it."""
+    """A process of bad.py, as seen by the core."""
 
     def __init__(self, mode="", parts=("Bad",)):
         self.directory = tempfile.TemporaryDirectory(prefix="psb")
@@ -53,7 +53,7 @@ class Plugin:
         return self.log()
 
     def log(self):
-        """What it wrote to standard error, once it has ended."""
+        """Its standard error output, after it has ended."""
         log = self.process.stderr.read()
         self.process.wait(10)
         return log
@@ -76,7 +76,7 @@ class PluginTest(unittest.TestCase):
     def test_the_handshake_and_the_end(self):
         with Plugin() as p:
             path = f"{p.directory.name}/plugin.{p.process.pid}.sock"
-            self.assertEqual(p.line, f"1|2001|unix|{path}|grpc\n")  # the newest of those that are offered
+            self.assertEqual(p.line, f"1|2001|unix|{path}|grpc\n")  # the newest of the offered versions
             self.assertEqual(p.channel.unary_unary("/grpc.health.v1.Health/Check")(b"\n\x06plugin"), b"\x08\x01")
             self.assertEqual(list(p.channel.unary_stream("/plugin.GRPCStdio/StreamStdio")(b"")), [])
             parts = p.call("Describe").parts

@@ -47,7 +47,8 @@ class ServerTest(unittest.TestCase):
     def test_a_call_that_comes_while_a_task_waits_for_memory(self):
         busy, free = threading.Event(), threading.Event()
         with futures.ThreadPoolExecutor(1) as pool, Companion(Echo, buckets=[dense(2)], trainers=1) as c:
-            c.process.serve(0x7F, lambda *_: (busy.set(), free.wait(5)), "hold")  # until both the call and the task are there
+            # until both the call and the task are waiting
+            c.process.serve(0x7F, lambda *_: (busy.set(), free.wait(5)), "hold")
             c.host.send(0x7F)
             busy.wait(5)
             c.host.send(0x62, arg=5)
@@ -55,7 +56,7 @@ class ServerTest(unittest.TestCase):
             select.select([c.process._wake], [], [], 5)
             free.set()
             seen = set()
-            while not seen >= {0x62, 0x64}:  # the ping's answer, and the request
+            while not seen >= {0x62, 0x64}:  # the answer to the ping, and the request
                 seen.add(c.host.take().op)
             self.assertEqual(asked.result(5), len(c.host.segments) - 1)
 
@@ -74,7 +75,7 @@ class ServerTest(unittest.TestCase):
             self.push(c, 2, [1, 2], bucket=1)
             self.assertEqual([c.host.next() for _ in range(2)], [Frame(0x91, bucket=1, arg=t, arg2=1) for t in (1, 2)])
             self.push(c, 0, [3, 9], bucket=1)
-            own = 1  # of trainer 0, bucket 1
+            own = 1  # trainer 0, bucket 1
             self.assertEqual([c.host.next() for _ in range(4)], [
                 Frame(0x92, 13, own, 1, 0, 1, 1), Frame(0x92, 13, own, 1, 0, 2, 1), Frame(0x92, 13, own, 1, 0, 0, 1),
                 Frame(0x91, bucket=1, arg=0, arg2=1)])

@@ -1,4 +1,4 @@
-"""psbench.torch: modules of torch as models, without a run."""
+"""psbench.torch: torch modules as models, without a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from psbench.torch.parameters import trained
 
 
 def numbers(count: int, features: int) -> psbench.Batch:
-    """A batch of samples that are numbers."""
+    """A batch of samples with numbers."""
     return samples(np.random.default_rng(count).standard_normal((count, features), dtype=np.float32))
 
 
@@ -38,14 +38,14 @@ def samples(features: np.ndarray) -> psbench.Batch:
 
 
 def bags(*lists: list[int]) -> psbench.Batch:
-    """A batch of samples that are bags."""
+    """A batch of samples with bags."""
     offsets = np.cumsum([0] + [len(b) for b in lists])
     indices = np.concatenate(lists).astype(np.int64)
     return psbench.Batch(len(lists), np.empty(0, np.float32), np.zeros(len(lists), np.int64), indices, offsets)
 
 
 class Bound:
-    """A model with memory whose gradients are dirty, as psbench leaves it."""
+    """A model whose gradient memory has old values, as in psbench."""
 
     def __init__(self, build: object, seed: int = 7, **options: object) -> None:
         made, *criteria = psbench.torch.parts(build, key="net", **options)
@@ -61,7 +61,7 @@ class Bound:
         self.emitted: list[str] = []
 
     def backward(self, batch: psbench.Batch, up: np.ndarray | None = None) -> np.ndarray:
-        """Goes forward and backward; the output."""
+        """Runs forward and backward and returns the output."""
         out = self.model.forward(batch)
         self.emitted.clear()
         self.model.backward(np.ones_like(out) if up is None else up, lambda k: self.emitted.append(self.names[k]))
@@ -125,8 +125,8 @@ def wide(settings: Width) -> nn.Module:
 
 class Same(unittest.TestCase):
     def same(self, build: object, batch: psbench.Batch, *arguments: torch.Tensor, **options: object) -> Bound:
-        """The gradients are those that torch computes of the same module by itself, and the second
-        pass overwrites those of the first."""
+        """The gradients equal those that torch alone computes for the same module. The second pass
+        overwrites those of the first."""
         bound = Bound(build, **options)
         torch.manual_seed(7)
         module = build()  # type: ignore[operator]
@@ -226,7 +226,7 @@ class Gradients(Same):
 
 
 class Large(nn.Module):
-    """Linear layers that are large enough to place the gradient of their weight, used once and again."""
+    """Linear layers that are large enough to place the gradient of their weight; one is used twice."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -235,7 +235,7 @@ class Large(nn.Module):
         self.other.weight = self.own.weight
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = self.first(x).view(len(x), 64, -1)  # more dimensions than two
+        x = self.first(x).view(len(x), 64, -1)  # more than two dimensions
         x = self.twice(torch.tanh(self.twice(x)))
         return (self.own(x) * self.other(x)).flatten(1)[:, ::999]
 
@@ -317,7 +317,7 @@ class Passes(unittest.TestCase):
         bound = Bound(Bags, optimizer=lambda params: torch.optim.SGD(params, lr=1.0))
         bound.backward(bags([3, 1], [8]))
         table, before = bound.gradients[0], bound.values[0].copy()
-        table.set_rows(2)  # what the reduction made of it
+        table.set_rows(2)  # as left by the reduction
         table.rows[:], table.values[:] = [0, 4], [[1] * 4, [2] * 4]
         bound.model.step()
         want = before.copy()
@@ -408,7 +408,7 @@ class Mistakes(unittest.TestCase):
         ]
         for build, want in cases:
             with self.subTest(want), warnings.catch_warnings(), self.assertRaisesRegex((ValueError, TypeError), want):
-                warnings.simplefilter("ignore")  # lazy modules are new, says torch
+                warnings.simplefilter("ignore")  # torch warns that lazy modules are new
                 Bound(build)
 
     def test_outputs_that_do_not_fit(self) -> None:
@@ -482,7 +482,7 @@ class Page(unittest.TestCase):
     def test_the_plugin_of_docs_python(self) -> None:
         page = (pathlib.Path(__file__).parents[2] / "docs" / "python.md").read_text()
         section = page[page.index("## Your own torch model"):]
-        names: dict[str, Any] = {"__name__": "unittest"}  # where dataclasses look for names
+        names: dict[str, Any] = {"__name__": "unittest"}  # dataclasses look up names here
         exec(re.search(r"^```python\n(.*?)^```$", section, re.M | re.S).group(1), names)
         model = psbench.torch.parts(names["build_model"])[0](names["Settings"](width=8), psbench.ModelEnv())
         self.assertEqual(model.inputs(), psbench.Inputs(features=784, classes=10, outputs=10))
@@ -490,7 +490,7 @@ class Page(unittest.TestCase):
 
 class Initial(unittest.TestCase):
     def test_the_stream_of_psbench(self) -> None:
-        # the first head of the reference case rpc_average_dense_t2_s1 before training, computed by PyTorch
+        # The first values of the reference case rpc_average_dense_t2_s1 before training, computed by PyTorch.
         np.testing.assert_allclose(psbench.initial.uniform(3, 0, 2), [-0.9525396823883057, -0.9230694770812988], rtol=1e-7)
 
 

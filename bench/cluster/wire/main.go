@@ -1,10 +1,10 @@
-// Wire is a network between network namespaces, for kernels that cannot delay: each argument NS=IP gets a TUN
-// device in that namespace, and packets are routed by their destination. While it runs it takes lines from the
-// file of -control:
+// Wire is a network between network namespaces, for kernels that cannot delay packets. Each argument NS=IP creates
+// a TUN device in that namespace. Wire routes packets by their destination. While it runs, it reads commands from
+// the file -control:
 //
-//	cut IP         lose all that goes to and comes from IP
-//	heal IP        lose nothing of IP
-//	lose IP 0.01   lose that share of what comes from IP, one way
+//	cut IP         drop all packets to and from IP
+//	heal IP        drop no packets of IP
+//	lose IP 0.01   drop that share of the packets from IP
 package main
 
 import (
@@ -36,7 +36,7 @@ var (
 	control = flag.String("control", "", "file that commands are read from, a FIFO")
 )
 
-// packet is one on its way.
+// packet is a packet in flight.
 type packet struct {
 	due  time.Time
 	data []byte
@@ -47,7 +47,7 @@ type port struct {
 	fd   int
 	in   chan packet
 	cut  atomic.Bool
-	loss atomic.Uint64 // share of what it sends that is lost, as the bits of a float64
+	loss atomic.Uint64 // share of its sent packets to drop, as the bits of a float64
 }
 
 func main() {
@@ -69,18 +69,18 @@ func main() {
 		go p.receive()
 	}
 	fmt.Println("ready")
-	for { // a writer of a FIFO comes and goes
+	for { // writers of a FIFO come and go
 		if err := obey(*control, ports); err != nil {
 			log.Print(err)
 		}
 	}
 }
 
-// tun is a TUN device called eth0 in a namespace.
+// tun opens a TUN device called eth0 in a namespace.
 func tun(namespace string) int {
 	made := make(chan int)
 	go func() {
-		runtime.LockOSThread()                       // for good: the thread ends with the goroutine
+		runtime.LockOSThread()                       // never unlocked: the thread ends with the goroutine
 		f, err := os.Open("/run/netns/" + namespace) // #nosec G304 -- who starts the wire names it
 		if err == nil {
 			err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
@@ -109,7 +109,7 @@ func run(name string, args ...string) {
 	}
 }
 
-// send takes what a node sends, stamps it and routes it.
+// send reads a node's packets, adds their due time and routes them.
 func (p *port) send(ports map[netip.Addr]*port) {
 	runtime.LockOSThread()
 	buffer, free := make([]byte, 1<<16), time.Now()
@@ -141,8 +141,8 @@ func (p *port) send(ports map[netip.Addr]*port) {
 	}
 }
 
-// receive hands packets to a node when they are due. Go's timers round to a millisecond where nothing else
-// runs; nanosleep is good to some 60 µs.
+// receive delivers packets to a node when they are due. On an idle process, Go's timers round to a millisecond;
+// nanosleep is precise to some 60 µs.
 func (p *port) receive() {
 	runtime.LockOSThread()
 	for packet := range p.in {
@@ -154,7 +154,7 @@ func (p *port) receive() {
 	}
 }
 
-// obey carries the commands out that one writer of the file gives.
+// obey executes the commands of one writer of the file.
 func obey(path string, ports map[netip.Addr]*port) error {
 	if path == "" {
 		select {}

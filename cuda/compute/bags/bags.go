@@ -1,7 +1,7 @@
 //go:build nvidia
 
-// Package bags takes bags of indices to a device, where models and tables look rows up by them and
-// add up the gradients of those rows.
+// Package bags copies bags of indices to a device. There, models and tables look up the rows and add up the
+// gradients of those rows.
 package bags
 
 import (
@@ -9,19 +9,19 @@ import (
 	"github.com/psbench/psbench/cuda/kernels"
 )
 
-// Bags are the bags of a batch: bag i is indices[offsets[i]:offsets[i+1]]. It grows to the largest
-// batch, and serves the goroutine that its lane does.
+// Bags are the bags of a batch: bag i is indices[offsets[i]:offsets[i+1]]. The memory grows to the largest batch.
+// One goroutine uses Bags, the goroutine of its lane.
 type Bags struct {
 	numbers *device.Transfer[int64] // indices, then offsets
 	runs    *device.Transfer[int32] // rows, starts, then order
 	sorter  kernels.Sorter
-	labels  []int32 // by index: its bag
+	labels  []int32 // bag of each index
 
-	// Indices and Offsets are those of the last Send, on the device.
+	// Indices and Offsets are the values of the last Send, on the device.
 	Indices, Offsets []int64
 }
 
-// New makes bags whose copies go on a lane.
+// New returns bags whose copies run on a lane.
 func New(d *device.Device, l *device.Lane) (*Bags, error) {
 	numbers, err := device.NewTransfer[int64](d, l)
 	if err != nil {
@@ -31,7 +31,7 @@ func New(d *device.Device, l *device.Lane) (*Bags, error) {
 	return &Bags{numbers: numbers, runs: runs}, err
 }
 
-// Send takes bags to the device.
+// Send copies bags to the device.
 func (b *Bags) Send(indices, offsets []int64) error {
 	n := len(indices)
 	room, err := b.numbers.Room(n + len(offsets))
@@ -48,9 +48,9 @@ func (b *Bags) Send(indices, offsets []int64) error {
 	return nil
 }
 
-// Sort sorts the indices of bags, which offsets cut, and takes them to the device as runs by whose
-// order each has its bag, or where offsets are nil its place among the indices. rows are the distinct
-// indices, ascending, in ordinary memory, until the next Sort. It sorts n numbers.
+// Sort sorts the indices of bags and copies them to the device as runs of equal indices. A run's order lists bag
+// numbers, or positions among the indices if offsets is nil. rows are the distinct indices, ascending, in ordinary
+// memory; they are valid until the next Sort. The cost is sorting n numbers.
 func (b *Bags) Sort(indices, offsets []int64) (rows []int32, runs kernels.Runs, err error) {
 	b.sorter.Sort(indices, b.label(offsets))
 	sorted := &b.sorter.Runs
@@ -70,7 +70,7 @@ func (b *Bags) Sort(indices, offsets []int64) (rows []int32, runs kernels.Runs, 
 		nil
 }
 
-// label says of each index which bag it is in; nil without offsets.
+// label returns the bag of each index, or nil if offsets is nil.
 func (b *Bags) label(offsets []int64) []int32 {
 	if offsets == nil {
 		return nil

@@ -1,6 +1,6 @@
 //go:build nvidia
 
-// Package criteria has psbench's loss functions on a CUDA device, under the same keys.
+// Package criteria provides psbench's loss functions on a CUDA device, under the same keys.
 package criteria
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Parts lists the criteria, which have no settings.
+// Parts lists the criteria. The criteria have no settings.
 func Parts() []sdk.Part {
-	rows, elements := false, true // what the mean is over
+	rows, elements := false, true // whether the mean is over rows or elements
 	return []sdk.Part{
 		ofFloats("bce",
 			kind{check: criteria.CheckLogits, launch: bce, elements: rows, takes: sdk.ShareTargets, floats: bceFloats}),
@@ -29,7 +29,7 @@ func Parts() []sdk.Part {
 	}
 }
 
-// ofFloats declares a criterion whose targets may be numbers.
+// ofFloats declares a criterion that also accepts numbers as targets.
 func ofFloats(key string, k kind) sdk.Part {
 	return sdk.WithTargets(k.takes, sdk.NewCriterion(key, struct{}{}, k.buildFloats))
 }
@@ -42,13 +42,15 @@ func bceFloats(q *kernels.Queue, losses, gradient, output, targets []float32, _ 
 	q.BCEFloats(losses, gradient, output, targets)
 }
 
-// kind is what makes a criterion of its own.
+// kind holds the functions of one criterion.
 type kind struct {
 	check func(output tensor.Tensor, targets []int64) error
-	// launch computes the loss of each row, or the gradient of the mean loss; nil for the other.
+	// launch computes the loss of each row, or the gradient of the mean loss. The destination that it must not write
+	// is nil.
 	launch   func(q *kernels.Queue, losses, gradient, output []float32, targets []int64, columns int)
-	elements bool // the mean is over all elements of the output, and a row's loss is their sum
-	// takes and floats are check and launch of targets that are numbers; nil of a criterion that takes none.
+	elements bool // the mean is over all elements of the output; a row's loss is the sum of its elements
+	// takes and floats are the check and the launch for targets that are numbers. takes and floats are nil for a
+	// criterion without such targets.
 	takes  sdk.TargetKind
 	floats func(q *kernels.Queue, losses, gradient, output, targets []float32, columns int)
 }
@@ -81,18 +83,18 @@ func (k kind) made(env sdk.CriterionEnv) (*criterion, error) {
 	return c, err
 }
 
-// criterion implements sdk.Criterion. Forward is a launch, and waits for the losses of the rows, which
-// it adds up in float64 in the order of the batch; Backward is another launch and waits for nothing.
+// criterion implements sdk.Criterion. Forward is one launch. Forward waits for the losses of the rows and adds them
+// in float64 in the order of the batch. Backward is another launch and does not wait.
 type criterion struct {
 	kind
 	dev     *device.Device
 	lane    *device.Lane
 	targets *device.Transfer[int64]
 	back    *device.Transfer[float32]
-	losses  []float32 // by row, on the device
+	losses  []float32 // loss of each row, on the device
 
-	output tensor.Tensor // of the last Forward; without a shape if there was none
-	asked  []int64       // its targets, on the device
+	output tensor.Tensor // output of the last Forward; no shape before the first Forward
+	asked  []int64       // the targets, on the device
 }
 
 // Forward implements sdk.Criterion.
@@ -119,7 +121,7 @@ func (c *criterion) Forward(output tensor.Tensor, targets []int64) (loss float64
 	return c.total(output, len(targets))
 }
 
-// total is the mean over n of the losses, which a launch computes of output.
+// total returns the mean loss over n. A launch computes the losses of output.
 func (c *criterion) total(output tensor.Tensor, n int) (loss float64, err error) {
 	if err := c.lane.Queue.Err(); err != nil {
 		return 0, err
@@ -150,7 +152,7 @@ func (c *criterion) Backward(outputGradient tensor.Tensor) error {
 	return q.Err()
 }
 
-// floatCriterion is a criterion whose targets may also be numbers.
+// floatCriterion is a criterion that also accepts numbers as targets.
 type floatCriterion struct {
 	*criterion
 	numbers *device.Transfer[float32]
@@ -174,7 +176,7 @@ func (c *floatCriterion) ForwardFloats(output tensor.Tensor, targets []float32) 
 	}
 	rows, over := output.Shape[0], len(output.Data)
 	switch c.takes {
-	case sdk.ShareTargets: // each element has a loss
+	case sdk.ShareTargets: // every element has a loss
 		rows = over
 	case sdk.ProbabilityTargets:
 		over = rows

@@ -73,7 +73,7 @@ func TestCriteriaAgreeWithTheHost(t *testing.T) {
 				wantGradient := tensor.New(rows, columns)
 				gotGradient := computetest.Tensor(t, d, tensor.New(rows, columns))
 				must(t, host.Backward(wantGradient))
-				clear(targets) // which the criterion must have taken
+				clear(targets) // the criterion must have copied the targets before
 				must(t, device.Backward(gotGradient))
 				computetest.Near(t, "the gradient", computetest.Out(t, d, gotGradient.Data), wantGradient.Data, 1e-6)
 			}
@@ -111,7 +111,7 @@ func TestFloatTargetsAgreeWithTheHost(t *testing.T) {
 				wantGradient := tensor.New(rows, columns)
 				gotGradient := computetest.Tensor(t, d, tensor.New(rows, columns))
 				must(t, host.Backward(wantGradient))
-				clear(targets) // which the criterion must have taken
+				clear(targets) // the criterion must have copied the targets before
 				must(t, device.Backward(gotGradient))
 				computetest.Near(t, "the gradient", computetest.Out(t, d, gotGradient.Data), wantGradient.Data, 1e-6)
 			}
@@ -127,7 +127,7 @@ func TestFloatTargetsAgreeWithTheHost(t *testing.T) {
 	}
 }
 
-// What is wrong has the sentence that it has on the host.
+// Errors have the same text as on the host.
 func TestWhatIsWrongIsSaid(t *testing.T) {
 	d := computetest.Open(t)
 	for _, key := range []string{"bce", "cel", "l1", "mse", "nll"} {

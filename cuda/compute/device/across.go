@@ -13,26 +13,26 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// across is what the groups of a process have in common that NCCL joins across devices. They have one
-// stream, and take turns at it in the order in which buckets were handed over. That is the trainer's, so
-// it is the same on all ranks, while each group is driven by a goroutine of its own: kernels of two
-// communicators that came to one device in another order than to the next could wait for each other for ever.
+// across is the state that all NCCL groups of a process share. The groups use one stream, in the order in which the
+// trainer handed over the buckets. This order is the same on all ranks. Without a common order, the kernels of two
+// communicators could reach two devices in different orders and deadlock, because a separate goroutine drives each
+// group.
 type across struct {
 	nccl    *library.NCCL
 	version string
 	lane    *Lane
-	timer   *Timer // of the lane
+	timer   *Timer // measures the lane's work
 
-	turn   sync.Mutex // held by who gives the lane work
-	mu     sync.Mutex // guards what follows
+	turn   sync.Mutex // held while a goroutine gives work to the lane
+	mu     sync.Mutex // guards the fields below
 	moved  *sync.Cond
-	given  uint64 // buckets that were handed over
-	taken  uint64 // of them reduced
+	given  uint64 // number of buckets handed over
+	taken  uint64 // number of buckets whose turn has ended
 	ends   []*spanned
 	failed error
 }
 
-// Across implements engine.Spanner: by NCCL, which is loaded when it is asked for first.
+// Across implements engine.Spanner with NCCL. The first call loads the library.
 func (d *Device) Across() (comm.Spanner, error) {
 	a := &d.across
 	if a.nccl == nil {
@@ -51,13 +51,13 @@ func (d *Device) Across() (comm.Spanner, error) {
 	return spanner{d}, nil
 }
 
-// spanner is a device whose ends span those of other ranks.
+// spanner is a device whose ends connect to ranks on other devices.
 type spanner struct{ device *Device }
 
 // Library implements comm.Spanner.
 func (s spanner) Library() string { return "NCCL " + s.device.across.version }
 
-// Join implements comm.Device. What is offered is a name for the group; that of the first rank is taken.
+// Join implements comm.Device. Each rank offers a name for the group; all use the first rank's name.
 func (s spanner) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEnd, error) {
 	d := s.device
 	e := &spanned{
@@ -88,7 +88,7 @@ func (s spanner) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.De
 	return e, nil
 }
 
-// enlist takes the next turn.
+// enlist returns the next turn.
 func (a *across) enlist() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,7 +96,7 @@ func (a *across) enlist() uint64 {
 	return a.given
 }
 
-// begin waits for a turn, and then for the lane.
+// begin waits for a turn and then for the lane.
 func (a *across) begin(turn uint64) error {
 	a.mu.Lock()
 	for a.taken+1 != turn && a.failed == nil {
@@ -110,7 +110,7 @@ func (a *across) begin(turn uint64) error {
 	return err
 }
 
-// end ends a turn that has begun.
+// end ends the current turn.
 func (a *across) end() {
 	a.turn.Unlock()
 	a.mu.Lock()
@@ -119,8 +119,8 @@ func (a *across) end() {
 	a.moved.Broadcast()
 }
 
-// fail ends the work of all groups, since one that hangs keeps the lane from the others. What failed first
-// stays.
+// fail ends the work of all groups, because a group that hangs blocks the lane for the others. fail keeps the first
+// error.
 func (a *across) fail(err error) error {
 	a.mu.Lock()
 	if a.failed == nil {
@@ -132,13 +132,13 @@ func (a *across) fail(err error) error {
 	a.mu.Unlock()
 	var aborted sync.WaitGroup
 	for _, e := range ends {
-		aborted.Go(func() { _ = e.comm.Abort() }) // what failed first is told
+		aborted.Go(func() { _ = e.comm.Abort() }) // what failed first is reported
 	}
 	aborted.Wait()
 	return err
 }
 
-// failure is what went wrong.
+// failure returns the first error.
 func (a *across) failure() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,12 +151,12 @@ func (a *across) close() {
 	}
 }
 
-// lateError is who was waited for in vain for what.
+// lateError returns an error that names the ranks that did not arrive in time, and the work.
 func lateError(self string, others []string, what string, seconds float64) error {
 	return &comm.WaitError{Waiter: self, For: others, What: what, Seconds: seconds}
 }
 
-// bucketOf names a bucket.
+// bucketOf returns a bucket's name for messages.
 func bucketOf(spec *tensor.BucketSpec) string {
 	return fmt.Sprintf("the sum of bucket %d by NCCL", spec.Index)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Turns come in the order in which they were taken, whoever is there first, until something fails.
+// Turns come in the order in which they were taken, whichever goroutine arrives first, until an error occurs.
 func TestTurns(t *testing.T) {
 	a := &across{}
 	a.moved = sync.NewCond(&a.mu)

@@ -13,16 +13,16 @@ import (
 	"unsafe"
 )
 
-// adoption is memory of the host that the device copies from and to without help of the processor:
-// pinned where the driver does that, else beside pinned memory as large, through which its copies go.
+// adoption is host memory that the device copies to and from without help of the processor. If possible, the driver
+// pins the memory. Otherwise, copies go through separate pinned memory of the same size.
 type adoption struct {
 	device *Device
 	host   []byte
-	beside []byte // nil where host is pinned itself
+	beside []byte // pinned memory for copies; nil if host itself is pinned
 }
 
-// Adopt implements engine.Engine. What is no whole pages is not pinned: its neighbours, of which nothing is
-// known, would be with it.
+// Adopt implements engine.Engine. Adopt pins only whole pages, because pinning part of a page would also pin
+// unrelated memory in that page.
 func (d *Device) Adopt(host []byte) (io.Closer, error) {
 	if len(host) == 0 {
 		return nil, nil //nolint:nilnil // there is nothing to undo
@@ -45,9 +45,9 @@ func (d *Device) Adopt(host []byte) (io.Closer, error) {
 	return a, nil
 }
 
-// Pin pins the pages of memory that a part copies from and to on lanes of its own; nothing else that it
-// copies may lie in them. nil is what cannot be pinned, which the part copies through AllocHost's: a copy of it
-// would hold the host up, and fail where a page of it is pinned.
+// Pin pins the pages of memory that a part copies to and from on its own lanes. The pages must hold nothing else
+// that the part copies. Pin returns nil if it cannot pin the memory. The part then copies through memory of
+// AllocHost: a direct copy would block the host, and would fail if one of its pages is pinned.
 func (d *Device) Pin(host []byte) io.Closer {
 	a := &adoption{device: d, host: pages(host)}
 	err := d.register(a.host)
@@ -61,7 +61,7 @@ func (d *Device) Pin(host []byte) io.Closer {
 	return a
 }
 
-// AllocHost allocates pinned memory of the host, which lives as long as the device.
+// AllocHost allocates pinned host memory. The device frees it when it is closed.
 func (d *Device) AllocHost(bytes int) ([]byte, error) {
 	host, err := d.context.AllocHost(bytes)
 	if err == nil {
@@ -70,8 +70,8 @@ func (d *Device) AllocHost(bytes int) ([]byte, error) {
 	return host, err
 }
 
-// register has the driver pin whole pages. They must be shared memory, which Go has none of: it would take
-// its own back, and give it out again, without a word to the driver.
+// register lets the driver pin whole pages. The pages must be shared memory. Go's own memory is not suitable: the
+// Go runtime may release and reuse it without notifying the driver.
 func (d *Device) register(host []byte) error {
 	shared, readOnly := mapped(host)
 	if !shared {
@@ -84,7 +84,7 @@ func notPinned(bytes int) error {
 	return fmt.Errorf("%d bytes are not whole pages of shared memory, which alone are pinned", bytes)
 }
 
-// pages are those that memory lies in.
+// pages returns the pages that contain memory.
 func pages(memory []byte) []byte {
 	page := os.Getpagesize()
 	before := int(start(memory) % uintptr(page)) // #nosec G115 -- below a page
@@ -92,7 +92,7 @@ func pages(memory []byte) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(memory)), -before)), size) // #nosec G103 -- pages are mapped whole
 }
 
-// Close implements io.Closer. It waits for all work, whose copies may be from or to the memory.
+// Close implements io.Closer. Close waits for all work, because copies may still use the memory.
 func (a *adoption) Close() error {
 	d := a.device
 	err := d.drain()
@@ -103,7 +103,7 @@ func (a *adoption) Close() error {
 	}
 	d.mu.Unlock()
 	if i < 0 {
-		return err // the device was closed before
+		return err // the device was closed first
 	}
 	return cmp.Or(err, a.release())
 }
@@ -115,7 +115,7 @@ func (a *adoption) release() error {
 	return a.device.context.Unregister(a.host)
 }
 
-// pinned is the pinned memory through which copies of host go; nil where they go straight.
+// pinned returns the pinned memory for copies of host, or nil if copies are direct.
 func (d *Device) pinned(host []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,7 +130,7 @@ func (d *Device) pinned(host []byte) []byte {
 	return nil
 }
 
-// offset is how many bytes behind the beginning of whole x begins; below 0 if it does not lie in it.
+// offset returns the position of x within whole, in bytes. offset is negative if x is not part of whole.
 func offset(whole, x []byte) int {
 	from, address := start(whole), start(x)
 	if address < from || address+uintptr(len(x)) > from+uintptr(len(whole)) {
@@ -143,8 +143,8 @@ func start(x []byte) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(x))) // #nosec G103 -- addresses are compared
 }
 
-// mapped says whether memory lies in shared maps of the process, as /proc/self/maps has them, and whether one
-// of them may not be written.
+// mapped reports whether memory lies in shared mappings of the process, according to /proc/self/maps, and whether
+// one of them is read-only.
 func mapped(memory []byte) (shared, readOnly bool) {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -153,7 +153,7 @@ func mapped(memory []byte) (shared, readOnly bool) {
 	return mappedBy(string(maps), start(memory), start(memory)+uintptr(len(memory)))
 }
 
-// mappedBy looks addresses up in maps, whose lines begin as 7f00-8000 r--s and ascend.
+// mappedBy looks up addresses in maps. The lines of maps are ascending and begin like 7f00-8000 r--s.
 func mappedBy(maps string, from, to uintptr) (shared, readOnly bool) {
 	at := uint64(from)
 	for line := range strings.Lines(maps) {

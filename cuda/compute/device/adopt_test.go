@@ -30,7 +30,7 @@ func TestCloseFindsWhatIsAdopted(t *testing.T) {
 	}
 }
 
-// Where memory is not pinned, copies go through memory of the engine's own, and it says so.
+// If memory cannot be pinned, copies go through the engine's own memory, and the facts report this.
 func TestAdoptionThatIsRefused(t *testing.T) {
 	computetest.OnDouble(t)
 	computetest.Alone(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestAdoptionThatIsRefused(t *testing.T) {
 	}, "PSBENCH_DOUBLE_FAIL=cuMemHostRegister_v2:*:801")
 }
 
-// Memory of Go is not pinned, nor what are no whole pages: neighbours there are adopted both.
+// Go memory is not pinned, and neither are partial pages. The test adopts two neighbours in one page.
 func TestMemoryThatIsNotPinned(t *testing.T) {
 	d := computetest.Open(t)
 	if d.Pin(make([]byte, 1<<20)) != nil {
@@ -70,7 +70,7 @@ func TestMemoryThatIsNotPinned(t *testing.T) {
 	}
 }
 
-// throughOther adopts memory of the host and copies from and to it.
+// throughOther adopts host memory and copies to and from it.
 func throughOther(t *testing.T, d *device.Device, host []float32) {
 	t.Helper()
 	copy(host, computetest.Random(3000, 2))
@@ -86,7 +86,7 @@ func throughOther(t *testing.T, d *device.Device, host []float32) {
 	must(t, d.Wait(first))
 	computetest.Near(t, "what went there and back", host[:3000], computetest.Random(3000, 2), 0)
 	clear(host)
-	for i := range 3000 { // more than are kept
+	for i := range 3000 { // more copies than the engine tracks
 		first = d.CopyOut(bytes(host[i:i+1]), bytes(x[i:i+1]))
 	}
 	must(t, d.Wait(first))
@@ -94,7 +94,7 @@ func throughOther(t *testing.T, d *device.Device, host []float32) {
 	must(t, adopted.Close())
 }
 
-// Memory is pinned until the copies that use it have ended.
+// Memory stays pinned until the copies that use it have ended.
 func TestWhatIsAdoptedIsGivenUpAfterItsCopies(t *testing.T) {
 	d := computetest.Open(t)
 	host := computetest.Shared(t, os.Getpagesize()/2)

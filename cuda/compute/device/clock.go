@@ -11,44 +11,44 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// DeviceMetric is the type of what is measured on a device.
+// DeviceMetric is the type of the metrics that are measured on a device.
 const DeviceMetric = "device_metric"
 
-// clock measures phases by pairs of events on the compute stream, and says when they were on the clock of
-// the process: from an event whose time there is known, by the time that the driver says has passed since.
-// It serves the goroutine that gives the compute stream work. Nothing waits for it.
+// clock measures phases by pairs of events on the compute stream and converts them to the clock of the process.
+// clock knows the process time of one event, and adds the time since that event as reported by the driver. Only the
+// goroutine that gives work to the compute stream uses the clock. Measuring never waits.
 type clock struct {
 	lane     *Lane
 	recorder *sdk.Recorder       // nil until Measure
-	series   [phases]*sdk.Series // nil until the phase is there
-	errors   *sdk.Gauge          // by how much times may be off, in µs
-	counts   [phases]int64       // of the pass
-	passes   atomic.Int64        // that have begun; before the first one there is no time
+	series   [phases]*sdk.Series // nil until the first span of the phase
+	errors   *sdk.Gauge          // possible error of the times, in µs
+	counts   [phases]int64       // spans of the pass, by phase
+	passes   atomic.Int64        // number of passes begun; before the first, nothing is measured
 
 	launches *sdk.Gauge   // by iteration
-	begun    bool         // an iteration of the pass has
-	before   int64        // launches of the queue when it began
+	begun    bool         // an iteration of the pass has begun
+	before   int64        // launches of the queue when the iteration began
 	turns    atomic.Int64 // iterations that have ended
 
-	best, tried *driver.Event // of set
+	best, tried *driver.Event // events of set
 
-	zeroed sync.Mutex    // guards what follows, which the timers of other goroutines use
-	zero   *driver.Event // from which time counts
-	scale  setting       // by which times are told
-	used   bool          // times have been told by it,
-	since  int64         // from this iteration on
+	zeroed sync.Mutex    // guards the fields below, which other goroutines' timers use
+	zero   *driver.Event // the event from which times count
+	scale  setting       // converts times to the process's clock
+	used   bool          // scale has converted times
+	since  int64         // since this iteration
 
-	spans  [inFlightSpans]span // those of numbers from first to below next, modulo their count, have begun
+	spans  [inFlightSpans]span // spans with numbers from first to below next, modulo the length, are in flight
 	first  int64
 	next   int64
-	phased [phases]int64 // the last span of each phase; -1 if it has none
-	pass   int64         // the span of the last forward pass, after which a backward pass came or not
+	phased [phases]int64 // number of each phase's last span; -1 if it has none
+	pass   int64         // number of the last forward pass's span
 	backed bool
 
-	evaluates, evaluating bool  // the next forward pass is an evaluation's; the last one was
-	updates               bool  // an update has begun, whose step has not
-	opens                 Phase // the whole that begins with the next span; 0 if none does
-	whole                 whole // that is being read
+	evaluates, evaluating bool  // the next forward pass belongs to an evaluation; the last one did
+	updates               bool  // an update has begun and its step has not
+	opens                 Phase // the whole that begins with the next span; 0: none
+	whole                 whole // the whole that is being read
 }
 
 func (c *clock) open(d *Device) (err error) {
@@ -70,7 +70,7 @@ func (c *clock) open(d *Device) (err error) {
 	return nil
 }
 
-// Measure has the phases recorded.
+// Measure records the phases from now on.
 func (d *Device) Measure(r *sdk.Recorder) {
 	if r == nil {
 		return
@@ -81,13 +81,13 @@ func (d *Device) Measure(r *sdk.Recorder) {
 	d.clock.launches = r.Gauge(DeviceMetric, "launches", "1")
 }
 
-// MeasureClock has what the clock may be off by recorded, for a part that has timers and no phases.
+// MeasureClock records the clock's possible error, for a part that has timers and no phases.
 func (d *Device) MeasureClock(r *sdk.Recorder) {
 	d.clock.errors = r.Gauge(DeviceMetric, "device clock error", "µs")
 }
 
-// BeginPass forgets the phases of the pass before, and sets the clock: nothing is measured before the first one.
-// It waits for the compute stream.
+// BeginPass discards the phases of the previous pass and sets the clock. Nothing is measured before the first call.
+// BeginPass waits for the compute stream.
 func (d *Device) BeginPass() error {
 	c := &d.clock
 	c.begun = false
@@ -98,15 +98,16 @@ func (d *Device) BeginPass() error {
 		return err
 	}
 	c.zeroed.Lock()
-	c.scale = newSetting(c.scale.ns, c.scale.errNS, c.scale.rate) // since no times of an earlier pass are told any more
+	c.scale = newSetting(c.scale.ns, c.scale.errNS, c.scale.rate) // no times of an earlier pass are converted any more
 	c.zeroed.Unlock()
 	c.passes.Add(1)
 	return nil
 }
 
-// set records an event a few times and keeps the one that the host saw pass in the least time: it was half of that
-// away from the middle at most. The stream has no other work, but before the first of several tries, which then takes
-// longer. By how much times may be off that the setting before has told is recorded.
+// set records an event several times and keeps the one with the shortest time between recording and arrival at the
+// host. The event's true time differs from the middle of this interval by at most half of it. The stream has no
+// other work, except before the first try, which then takes longer. set also records the possible error of the
+// times under the previous setting.
 func (c *clock) set(tries int) error {
 	var ns, half int64
 	for try := range tries {
@@ -142,10 +143,10 @@ func (c *clock) set(tries int) error {
 	return nil
 }
 
-// settingNS is after how long the clock is set anew.
+// settingNS is the time after which the clock is set again.
 const settingNS = 1e9
 
-// KeepTime sets the clock where that was long ago. The compute stream must have no work.
+// KeepTime sets the clock if the last setting is old. The compute stream must be idle.
 func (d *Device) KeepTime() error {
 	if c := &d.clock; comm.Now()-c.scale.ns > settingNS {
 		return c.set(3)
@@ -153,8 +154,8 @@ func (d *Device) KeepTime() error {
 	return nil
 }
 
-// EndTime sets the clock at the end of a pass, so that by how much its last times may be off is known, too. Where
-// the compute stream is at work still, as in a pass that failed, it does nothing.
+// EndTime sets the clock at the end of a pass, so that the error of the pass's last times is known. If the compute
+// stream still works, as after a failed pass, EndTime does nothing.
 func (d *Device) EndTime() error {
 	c := &d.clock
 	c.zeroed.Lock()
@@ -169,7 +170,7 @@ func (d *Device) EndTime() error {
 	return c.set(3)
 }
 
-// between is when two events that have passed were, in ns of comm.Now.
+// between returns the times of two reached events, in ns of comm.Now.
 func (c *clock) between(begin, end *driver.Event) (from, to int64, err error) {
 	c.zeroed.Lock()
 	defer c.zeroed.Unlock()
@@ -180,7 +181,7 @@ func (c *clock) between(begin, end *driver.Event) (from, to int64, err error) {
 	return from, to, err
 }
 
-// when is when an event that has passed was, in ns of comm.Now. c.zeroed is held.
+// when returns the time of a reached event, in ns of comm.Now. The caller holds c.zeroed.
 func (c *clock) when(e *driver.Event) (int64, error) {
 	ms, err := driver.ElapsedMS(c.zero, e)
 	return c.scale.at(float64(ms) * 1e6), err

@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Phases are measured once they have ended, on the clock of the process, but for those of evaluations.
+// Phases are recorded once they have ended, in the time of the process's clock. Phases of evaluations are not.
 func TestPhasesAreMeasured(t *testing.T) {
 	d := computetest.Open(t)
 	recorder := &sdk.Recorder{}
@@ -34,7 +34,7 @@ func TestPhasesAreMeasured(t *testing.T) {
 	}
 	for pass := range 2 {
 		must(t, d.BeginPass())
-		recorder.Reset() // as a trainer's host does it, after the trainer
+		recorder.Reset() // a trainer's host resets after the trainer
 		start := comm.Now()
 		const iterations = 20
 		for i := range iterations {
@@ -50,7 +50,7 @@ func TestPhasesAreMeasured(t *testing.T) {
 		must(t, d.Compute().Stream.Synchronize())
 		end := comm.Now()
 		must(t, d.EndPass())
-		must(t, d.EndPass()) // which has nothing left to do
+		must(t, d.EndPass()) // the stream has no work left
 		must(t, recorder.Err())
 		var errNS int64
 		all := recorder.All()
@@ -80,7 +80,8 @@ func TestPhasesAreMeasured(t *testing.T) {
 	}
 }
 
-// Copies and transfers are measured too, each by iteration and its number in that, on the clock of the process.
+// Copies and transfers are also recorded, by iteration and number within the iteration, in the time of the
+// process's clock.
 func TestCopiesAreMeasured(t *testing.T) {
 	d := computetest.Open(t)
 	recorder := &sdk.Recorder{}
@@ -91,7 +92,7 @@ func TestCopiesAreMeasured(t *testing.T) {
 	must(t, err)
 	bytes := tensor.Float32Bytes(memory)
 	for pass := range 2 {
-		must(t, d.Wait(d.CopyOut(host, bytes))) // of no pass
+		must(t, d.Wait(d.CopyOut(host, bytes))) // belongs to no pass
 		must(t, d.BeginPass())
 		recorder.Reset()
 		start := comm.Now()
@@ -110,7 +111,7 @@ func TestCopiesAreMeasured(t *testing.T) {
 			d.Begin(device.Step)
 			d.Compute().Queue.Scale(1, memory)
 			d.End(device.Step)
-			must(t, d.Read(false)) // which has not ended, nor have all copies but the last
+			must(t, d.Read(false)) // the iteration has not ended, and only the last copy is unread
 			var out engine.Ticket
 			for range copies {
 				out = d.CopyOut(host, bytes)
@@ -155,7 +156,7 @@ func TestCopiesAreMeasured(t *testing.T) {
 	}
 }
 
-// What is told of the clock's error counts how it drifts until it is set anew: here by 2 in 100.
+// The reported clock error includes the drift until the next setting. The drift here is 2 in 100.
 func TestClockErrorCountsDrift(t *testing.T) {
 	computetest.OnDouble(t)
 	computetest.Alone(t, func(t *testing.T) {
@@ -166,7 +167,7 @@ func TestClockErrorCountsDrift(t *testing.T) {
 		must(t, d.BeginPass())
 		recorder.Reset()
 		const iterations = 4
-		var around [iterations][2]int64 // from when to when the host had the device step
+		var around [iterations][2]int64 // the interval in which the host requested each step
 		for i := range around {
 			around[i][0] = comm.Now()
 			d.Begin(device.Step)
@@ -195,7 +196,7 @@ func TestClockErrorCountsDrift(t *testing.T) {
 	}, "PSBENCH_DOUBLE_CLOCK_PPM=20000")
 }
 
-// launched requires that each iteration has so many launches.
+// launched requires that each iteration has this many launches.
 func launched(t *testing.T, g *sdk.Observations, iterations, each int) {
 	t.Helper()
 	n := 0
@@ -210,7 +211,7 @@ func launched(t *testing.T, g *sdk.Observations, iterations, each int) {
 	}
 }
 
-// The means before a step of a server are of its iteration, and measured each.
+// The means before a server's step belong to its iteration, and each is measured.
 func TestLaunchesOfMeans(t *testing.T) {
 	d := computetest.Open(t)
 	x, y := computetest.In(t, d, []float32{1, 2, 3}), computetest.In(t, d, []float32{3, 2, -1})
@@ -249,8 +250,8 @@ func TestLaunchesOfMeans(t *testing.T) {
 	}
 }
 
-// Where nothing goes forward, as in a server that holds the parameters, each step is an iteration; what an
-// evaluation launches after the last one is in none.
+// If there is no forward pass, as in a server that holds the parameters, each step is an iteration. Launches of an
+// evaluation after the last iteration count for none.
 func TestLaunchesOfStepsAndEvaluations(t *testing.T) {
 	d := computetest.Open(t)
 	recorder := &sdk.Recorder{}

@@ -1,21 +1,20 @@
 //go:build nvidia
 
-// Package device is the engine of a CUDA device, cuda:N: its memory, its streams, and the optimizers
-// that step there.
+// Package device is the engine of a CUDA device, cuda:N. The package manages the device's memory, its streams and
+// its optimizers.
 //
-// The work of a process is in three streams, so that copies overlap with it and with each other:
+// A process uses three streams, so that copies overlap with computation and with each other:
 //
 //	compute  kernels of the model, the criterion and the optimizer, in the order in which they are given
 //	out      copies from the device to ordinary memory
 //	in       copies the other way
 //
-// A copy waits for what the compute stream had been given before it, on the device, by an event; but
-// not the copy in of a gradient that has come out in the same backward pass, which would wait for the
-// end of that. The compute stream waits for no copy, since whoever needs one has waited for it before
-// (engine.Engine's Wait). Kernels are given by one goroutine at a time: in a trainer by the trainer's, in a server by
-// whichever holds that server's lock; in that order they run. A part that gives work from several
-// goroutines takes streams of its own, by NewLane. Copies and everything else may be asked for by any
-// goroutine.
+// On the device, a copy waits by an event for all earlier work of the compute stream. There is one exception: the
+// copy in of a gradient that was copied out in the same backward pass would wait for the end of that pass, so it
+// does not wait. The compute stream waits for no copy, because callers wait for copies they need (engine.Engine's
+// Wait). One goroutine at a time launches kernels: the trainer's goroutine, or in a server the holder of the
+// server's lock. Kernels run in the order of their launches. A part that launches work from several goroutines
+// needs its own streams, from NewLane. Any goroutine may request copies and everything else.
 package device
 
 import (
@@ -40,19 +39,19 @@ type Device struct {
 	info    driver.DeviceInfo
 	kernels *kernels.Kernels
 	compute *Lane
-	began   atomic.Int64 // calls of Compute
+	began   atomic.Int64 // number of calls of Compute
 	out, in direction
 	clock   clock
 
 	mu      sync.Mutex
-	blocks  map[driver.Pointer]int // bytes, by where they begin
+	blocks  map[driver.Pointer]int // size in bytes of each block, by its start
 	lanes   []*Lane
-	kept    []io.Closer // what parts keep of the driver
+	kept    []io.Closer // driver objects that parts keep
 	adopted []*adoption
-	refused error // why memory was not pinned, the first time
+	refused error // the first reason why memory was not pinned
 	ends    []*end
 	across  across
-	loans   map[driver.Pointer]*Loan // by where their values begin
+	loans   map[driver.Pointer]*Loan // loans, keyed by the start of their values
 }
 
 var (
@@ -62,7 +61,7 @@ var (
 	_ sdk.Describer    = (*Device)(nil)
 )
 
-// Open opens a device by its number among those that the driver shows to the process.
+// Open opens a device by its number among the devices that the driver shows to the process.
 func Open(ordinal int) (_ *Device, err error) {
 	c, err := driver.Open(ordinal)
 	if err != nil {
@@ -71,7 +70,7 @@ func Open(ordinal int) (_ *Device, err error) {
 	d := &Device{context: c, info: c.Device(), blocks: map[driver.Pointer]int{}, loans: map[driver.Pointer]*Loan{}}
 	defer func() {
 		if err != nil {
-			_ = d.Close() // what failed first is told
+			_ = d.Close() // the first error is returned
 		}
 	}()
 	if d.kernels, err = kernels.Load(c); err != nil {
@@ -89,7 +88,7 @@ func Open(ordinal int) (_ *Device, err error) {
 	return d, d.in.open(d)
 }
 
-// Of is the device that an engine is, for parts that compute on one.
+// Of returns the device behind an engine, for parts that compute on a device.
 func Of(e engine.Engine) (*Device, error) {
 	if d, ok := e.(*Device); ok {
 		return d, nil
@@ -100,28 +99,28 @@ func Of(e engine.Engine) (*Device, error) {
 // Name implements engine.Engine.
 func (d *Device) Name() string { return fmt.Sprintf("cuda:%d", d.info.Ordinal) }
 
-// Addressable implements engine.Engine: Go can touch nothing here.
+// Addressable implements engine.Engine: Go cannot access device memory.
 func (d *Device) Addressable() bool { return false }
 
-// Compute begins to give kernels to the compute stream. A part calls it in each call that it is asked to
-// compute in, and after it has had a gradient emitted it gives no kernel that touches that: so a copy in
-// to a gradient that has come out need not wait for the kernels after it (direction.free).
+// Compute returns the compute stream for launching kernels. A part calls Compute in every method that computes.
+// After it has emitted a gradient, it must launch no kernel that touches that gradient before the next Compute. So
+// the copy in of an emitted gradient need not wait for later kernels (direction.free).
 func (d *Device) Compute() *Lane {
 	d.began.Add(1)
 	return d.compute
 }
 
-// Products prepares for products of matrices, which a part calls that makes some.
+// Products prepares for matrix products. A part that needs such products calls it first.
 func (d *Device) Products() error { return d.kernels.Products() }
 
-// Context is the device as the driver knows it.
+// Context returns the driver's context of the device.
 func (d *Device) Context() *driver.Context { return d.context }
 
-// types are those of which there is memory.
+// types are the element types that Alloc supports.
 var types = []engine.Type{engine.Float32, engine.Float16, engine.BFloat16, engine.Int32, engine.Int64}
 
-// Alloc implements engine.Engine: each piece is an allocation of the driver's own, of 1 byte at least,
-// so that no two have one address. Where memory is short the driver's error says how much is free.
+// Alloc implements engine.Engine. Each piece is a separate driver allocation of at least 1 byte, so that no two
+// have the same address. If memory is short, the error reports how much is free.
 func (d *Device) Alloc(t engine.Type, elements int) ([]byte, error) {
 	if t.Bytes() == 0 {
 		return nil, engine.Lacks(d.Name(), t, types...)
@@ -142,7 +141,7 @@ func (d *Device) Alloc(t engine.Type, elements int) ([]byte, error) {
 	return memory, nil
 }
 
-// clear sets new memory to 0, for whichever stream is the first to use it.
+// clear sets new memory to 0, so that any stream may use it first.
 func (d *Device) clear(p driver.Pointer, n int) error {
 	if n == 0 {
 		return nil
@@ -154,7 +153,7 @@ func (d *Device) clear(p driver.Pointer, n int) error {
 	return s.Synchronize()
 }
 
-// Free implements engine.Engine: it waits for all work on the device that this process gave.
+// Free implements engine.Engine. Free waits for all work of this process on the device.
 func (d *Device) Free(memory []byte) {
 	p := pointer(memory)
 	d.mu.Lock()
@@ -164,11 +163,11 @@ func (d *Device) Free(memory []byte) {
 	if !known {
 		return
 	}
-	_ = d.drain()         // what fails there fails everything after it, too
-	_ = d.context.Free(p) // likewise
+	_ = d.drain()         // a failure here also fails all later calls
+	_ = d.context.Free(p) // a failure here also fails all later calls
 }
 
-// drain waits for all streams, which have nothing left of a device that is lost.
+// drain waits for all streams. The streams of a lost device have no work left.
 func (d *Device) drain() error {
 	if d.context.Lost() {
 		return nil
@@ -206,9 +205,9 @@ func (d *Device) Wait(t engine.Ticket) error {
 	return d.out.wait(t.Number)
 }
 
-// Close implements engine.Engine: it waits for all work and frees everything. Memory that is still adopted
-// is an error, since its owner unmaps it next. Close returns the first error. A lost device frees nothing,
-// and the error is its loss.
+// Close implements engine.Engine. Close waits for all work and frees everything. Memory that is still adopted is an
+// error, because its owner is about to unmap it. Close returns the first error. On a lost device, Close frees
+// nothing and returns the loss.
 func (d *Device) Close() error {
 	err := d.drain()
 	for _, a := range d.adopted {
@@ -235,7 +234,7 @@ func (d *Device) Close() error {
 	return cmp.Or(err, d.context.Close())
 }
 
-// NewEvent makes an event that lives as long as the device.
+// NewEvent returns an event that Close of the device destroys.
 func (d *Device) NewEvent(o driver.EventOptions) (*driver.Event, error) {
 	e, err := d.context.NewEvent(o)
 	if err == nil {
@@ -244,24 +243,24 @@ func (d *Device) NewEvent(o driver.EventOptions) (*driver.Event, error) {
 	return e, err
 }
 
-// closer is a function as an io.Closer.
+// closer makes a function an io.Closer.
 type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// keep has Close close something, after all work.
+// keep registers something for Close, which closes it after all work.
 func (d *Device) keep(c io.Closer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.kept = append(d.kept, c)
 }
 
-// at is memory of the device as a slice that Go never touches.
+// at returns device memory as a slice. Go must not access its elements.
 func at(p driver.Pointer, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&p)), n) // #nosec G103 -- an address of the device, which is none of Go's
 }
 
-// pointer is where memory begins on the device.
+// pointer returns the device address of memory.
 func pointer(memory []byte) driver.Pointer {
 	return driver.Pointer(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))) // #nosec G103 -- the way back
 }

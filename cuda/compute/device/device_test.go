@@ -22,8 +22,8 @@ var must = computetest.Must
 
 func bytes(x []float32) []byte { return tensor.Float32Bytes(x) }
 
-// pinned is memory of the host, pinned until the end of the test: copies out to other memory wait for
-// their end.
+// pinned returns host memory that is pinned until the end of the test. Copies out to other memory block until they
+// end.
 func pinned(t *testing.T, d *device.Device, n int) []float32 {
 	t.Helper()
 	x := computetest.Shared(t, n)
@@ -74,8 +74,8 @@ func TestWhatDoesNotFitIsAnError(t *testing.T) {
 	}
 }
 
-// A copy out finds what the kernels before it wrote, though nobody waits for them, and leaves alone
-// what those after it write.
+// A copy out sees the results of earlier kernels without a wait by the host, and later kernels do not affect the
+// copy.
 func TestCopyOutHasItsPlace(t *testing.T) {
 	d := computetest.Open(t)
 	q := d.Compute().Queue
@@ -98,7 +98,7 @@ func TestCopyOutHasItsPlace(t *testing.T) {
 	must(t, q.Err())
 }
 
-// A copy in waits for the kernels before it, and those given after Wait find what it copied.
+// A copy in waits for earlier kernels. Kernels launched after Wait see the copied data.
 func TestCopyInHasItsPlace(t *testing.T) {
 	d := computetest.Open(t)
 	q := d.Compute().Queue
@@ -113,7 +113,7 @@ func TestCopyInHasItsPlace(t *testing.T) {
 
 func TestTicketsMayBeWaitedForInAnyOrder(t *testing.T) {
 	d := computetest.Open(t)
-	const n = 2500 // more than have events
+	const n = 2500 // more copies than events
 	x := computetest.In(t, d, computetest.Random(n, 1))
 	out, back := make([]float32, n), computetest.In(t, d, make([]float32, n))
 	tickets := make([]engine.Ticket, n)
@@ -143,7 +143,7 @@ func TestTicketsMayBeWaitedForInAnyOrder(t *testing.T) {
 	computetest.Near(t, "what went back", computetest.Out(t, d, back), out, 0)
 }
 
-// What fails is the error of its ticket and of all later ones of its direction, not of others.
+// An error belongs to its ticket and to all later tickets of the same direction, but not of the other direction.
 func TestErrorsStay(t *testing.T) {
 	d := computetest.Open(t)
 	x, host := computetest.In(t, d, []float32{1, 2}), make([]float32, 2)
@@ -181,7 +181,7 @@ func copiesDoNotAllocate(t *testing.T, d *device.Device, host []float32) {
 	must(t, adopted.Close())
 }
 
-// Numbers that a part puts into a transfer are those that the kernels before the next ones find.
+// The next kernels see exactly the numbers that a part put into a transfer.
 func TestTransfersKeepTheirNumbers(t *testing.T) {
 	d := computetest.Open(t)
 	l := d.Compute()
@@ -203,7 +203,7 @@ func TestTransfersKeepTheirNumbers(t *testing.T) {
 		must(t, err)
 		computetest.Near(t, "what a kernel saw", got, computetest.Random(300, uint64(i)), 0)
 	}
-	sent, err := in.Put(computetest.Random(5000, 9)) // grows
+	sent, err := in.Put(computetest.Random(5000, 9)) // needs more memory
 	must(t, err)
 	got, err := out.Fetch(sent)
 	must(t, err)
@@ -227,18 +227,18 @@ func TestFreeWaits(t *testing.T) {
 	must(t, d.Wait(ticket))
 	computetest.Near(t, "what was copied", host, computetest.Random(100, 3), 0)
 	computetest.Near(t, "what a kernel added", computetest.Out(t, d, y), host, 0)
-	d.Free(bytes(x)) // it is no memory of the device any more
+	d.Free(bytes(x)) // it is no longer device memory
 
 	z := computetest.In(t, d, make([]float32, 100))
-	d.Compute().Queue.Axpy(1, y, z) // whose stream nothing else waits for
+	d.Compute().Queue.Axpy(1, y, z) // nothing else waits for this stream
 	d.Free(bytes(y))
 	computetest.Near(t, "what a kernel added", computetest.Out(t, d, z), host, 0)
 }
 
 var _ io.Closer = (*device.Device)(nil)
 
-// The copy in of what came out in the same call waits for no later kernel: so it goes beside the backward
-// pass. Once Compute was called again, a kernel may have been given that touches it.
+// The copy in of data that came out during the same Compute call does not wait for later kernels, so it overlaps
+// with the backward pass. After another call of Compute, it waits, because later kernels may touch the data.
 func TestCopyInBesideKernels(t *testing.T) {
 	d := computetest.Open(t)
 	x, y, other := computetest.In(t, d, make([]float32, 40)), computetest.In(t, d,
@@ -260,7 +260,7 @@ func TestCopyInBesideKernels(t *testing.T) {
 	must(t, d.Wait(d.CopyIn(bytes(x), bytes(out))))
 	computetest.Near(t, "what a kernel read before the second copy in", computetest.Out(t, d, y), host, 0)
 	computetest.Near(t, "what another wrote", computetest.Out(t, d, other), slices.Repeat([]float32{5}, 40), 0)
-	// A longer piece than came out is not known to be free, nor is one whose copy has not been waited for.
+	// Two cases are not known to be free: a piece longer than the copy out, and a copy out that nobody has waited for.
 	d.Compute().Queue.Fill(x, 7)
 	short := d.CopyOut(bytes(out[:1]), bytes(x[:1]))
 	must(t, d.Wait(short))

@@ -13,42 +13,42 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// inFlight is how many copies of a direction have events of their own. One that waits for an older
-// copy waits for a later one with it, which is right, only longer.
+// inFlight is the number of copies per direction that have their own events. A wait for an older copy instead waits
+// for a later copy with the same event, which is correct but longer.
 const inFlight = 1024
 
-// direction is the copies of one direction: a stream takes them in the order of the calls, and an
-// event after each tells that it has ended. It allocates nothing after open.
+// direction is all copies of one direction. A stream runs them in the order of the calls, and an event after each
+// copy marks its end. After open, nothing is allocated.
 type direction struct {
 	device *Device
 	stream *driver.Stream
 
-	mu    sync.Mutex // held while a copy is asked for
+	mu    sync.Mutex // held while a copy is requested
 	given *driver.Event
-	ended [inFlight]*driver.Event  // by the number of the copy
-	asked int64                    // copies, which are numbered from 1
-	from  int64                    // the first copy that failed
-	err   error                    // of it and all later ones
-	taken map[driver.Pointer]taken // of the direction out: the last copy of what begins there
+	ended [inFlight]*driver.Event  // events, indexed by copy number
+	asked int64                    // number of copies requested; numbers start at 1
+	from  int64                    // number of the first failed copy
+	err   error                    // error of that copy and of all later copies
+	taken map[driver.Pointer]taken // direction out: the last copy that begins at this address
 	timer *Timer
-	// Of the measurements: nil until Device.Measure, the pass and iteration of the last copy, and how many that has
-	// had.
+	// For measurements: nil until Device.Measure; pass and iteration of the last copy; and that iteration's number of
+	// copies.
 	series     *sdk.Series
 	pass, turn int64
 	copies     int64
 
-	over     atomic.Int64 // all up to this one have ended
+	over     atomic.Int64 // all copies up to this one have ended
 	settling sync.Mutex   // held while bounced copies are completed
 	bounced  [inFlight]bounce
 }
 
-// taken is a copy out of memory: which one, how much, and how often Compute had been called.
+// taken is a copy out: its number, its size, and how many times Compute had been called.
 type taken struct {
 	number, began int64
 	bytes         int
 }
 
-// bounce is a copy out that goes through pinned memory: what is left of it once the device is done.
+// bounce is a copy out through pinned memory: the remaining host copy after the device is done.
 type bounce struct {
 	number   int64
 	to, from []byte
@@ -73,12 +73,12 @@ func (c *direction) open(d *Device) (err error) {
 	return nil
 }
 
-// copy asks for a copy and returns its number.
+// copy requests a copy and returns its number.
 func (c *direction) copy(host, memory []byte) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(host) == 0 && len(memory) == 0 {
-		return c.asked // with those before it
+		return c.asked // complete together with the copies before
 	}
 	c.asked++
 	if c.err == nil {
@@ -89,8 +89,8 @@ func (c *direction) copy(host, memory []byte) int64 {
 	return c.asked
 }
 
-// enqueue gives the stream a copy that waits for what the compute stream has. The event of that may
-// be recorded again at once: the stream waits for what it stood for when it was told to.
+// enqueue gives the stream a copy that waits for all earlier work of the compute stream. The event may be recorded
+// again at once, because the stream waits for its state at the time of the Wait call.
 func (c *direction) enqueue(host, memory []byte) error {
 	if len(host) != len(memory) {
 		return fmt.Errorf("%d bytes of the host and %d of engine %s cannot be copied: there must be equally many",
@@ -108,7 +108,7 @@ func (c *direction) enqueue(host, memory []byte) error {
 			return err
 		}
 	}
-	if err := c.timer.Read(); err != nil { // what has ended by now
+	if err := c.timer.Read(); err != nil { // records copies that have ended
 		return err
 	}
 	c.timer.Begin(c.series, c.key())
@@ -119,7 +119,7 @@ func (c *direction) enqueue(host, memory []byte) error {
 	return c.ended[c.asked%inFlight].Record(c.stream)
 }
 
-// key numbers the copies of an iteration.
+// key returns the number of the copy within its iteration.
 func (c *direction) key() sdk.Key {
 	if pass, turn := c.device.clock.passes.Load(), c.device.clock.turns.Load(); pass != c.pass || turn != c.turn {
 		c.pass, c.turn, c.copies = pass, turn, 0
@@ -135,9 +135,9 @@ func (c *direction) read() error {
 	return c.timer.Read()
 }
 
-// free says of the direction out that no kernel touches memory: a copy of it has ended that was asked for
-// since Compute was called last. What a part computes in that call it has emitted by then, and what it
-// gives the stream later in it goes to other memory.
+// free reports, for the direction out, that no kernel touches memory. This holds if a copy out, requested since the
+// last call of Compute, has ended. By that time, the part has emitted the data, and its later kernels in the same
+// call use other memory.
 func (c *direction) free(memory []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +148,7 @@ func (c *direction) free(memory []byte) bool {
 func (c *direction) begin(host, memory []byte) error {
 	pinned := c.device.pinned(host)
 	if c == &c.device.in {
-		if pinned != nil { // no copy reads it any more, as none reads host
+		if pinned != nil { // the copy has ended, so nothing reads the pinned memory
 			copy(pinned, host)
 			host = pinned
 		}
@@ -163,7 +163,7 @@ func (c *direction) begin(host, memory []byte) error {
 	return c.stream.CopyOut(unsafe.Pointer(unsafe.SliceData(host)), pointer(memory), len(host)) // #nosec G103 -- the driver takes addresses
 }
 
-// bounce keeps what is left to do of a copy. The one that had its place has been completed by then.
+// bounce stores the remaining work of a copy. The previous user of its slot is complete by then.
 func (c *direction) bounce(b bounce) error {
 	if err := c.settle(b.number - inFlight); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (c *direction) bounce(b bounce) error {
 	return nil
 }
 
-// wait waits until a copy and all before it have ended. It holds no lock while it does.
+// wait waits until a copy and all earlier copies have ended. wait holds no lock meanwhile.
 func (c *direction) wait(number int64) error {
 	if number <= c.over.Load() {
 		return nil
@@ -194,7 +194,7 @@ func (c *direction) wait(number int64) error {
 	return nil
 }
 
-// fail makes an error that of the first copy that is not known to have ended and of all later ones.
+// fail assigns an error to the first copy that is not known to have ended, and to all later copies.
 func (c *direction) fail(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *direction) fail(err error) error {
 	return err
 }
 
-// settle waits for the event of a copy and completes those that went through pinned memory.
+// settle waits for the event of a copy and completes copies through pinned memory.
 func (c *direction) settle(number int64) error {
 	if number <= c.over.Load() {
 		return nil

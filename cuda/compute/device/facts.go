@@ -4,7 +4,7 @@ package device
 
 import "fmt"
 
-// Facts implements sdk.Describer: what computed, and how memory of the host was copied.
+// Facts implements sdk.Describer: it reports the libraries that compute and how host memory is copied.
 func (d *Device) Facts() map[string]string {
 	f := map[string]string{
 		"engine":             d.Name(),

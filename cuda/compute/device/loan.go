@@ -7,14 +7,14 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Loan is a bucket of another process that a server works in.
+// Loan is a bucket in another process's memory that a server works on.
 type Loan struct {
 	end    *end
 	peer   *peer
 	bucket int
 }
 
-// lend notes where the buckets of a peer are, for Borrowed.
+// lend registers the addresses of a peer's buckets for Borrowed.
 func (d *Device) lend(e *end, p *peer, values [][]float32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -23,17 +23,17 @@ func (d *Device) lend(e *end, p *peer, values [][]float32) {
 	}
 }
 
-// Borrowed is the loan that values of a push begin; nil if they are in ordinary memory.
+// Borrowed returns the loan for a push's values, or nil if the values are in ordinary memory.
 func (d *Device) Borrowed(values []float32) *Loan {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.loans[pointer(tensor.Float32Bytes(values))]
 }
 
-// Take has a lane wait for what the owner handed over. It comes once the push is there.
+// Take makes a lane wait for the data that the owner handed over. Call it after the push has arrived.
 func (l *Loan) Take(lane *Lane) error { return lane.Stream.Wait(l.peer.given[l.bucket]) }
 
-// Return marks that the lane has done all that the owner is to wait for. It comes before the answer.
+// Return marks the end of the lane's work that the owner must wait for. Call it before the answer.
 func (l *Loan) Return(lane *Lane) error { return l.end.done[l.bucket].Record(lane.Stream) }
 
 // Borrow implements engine.Borrower.
@@ -44,7 +44,7 @@ func (d *Device) Borrow(values []float32) engine.Loan {
 	return nil
 }
 
-// computed is a Loan for work of the compute stream.
+// computed is a Loan for work on the compute stream.
 type computed Loan
 
 // Take implements engine.Loan.

@@ -12,14 +12,14 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// loses has the double lose the device at its first kernel, which leaves it with all that it holds.
+// loses makes the double lose the device at its first kernel. The process exits with everything still allocated.
 var loses = []string{"PSBENCH_DOUBLE_LOST=1", "PSBENCH_DOUBLE_EXIT=0"}
 
-// cause is what the driver says of it.
+// cause is the driver's error for the loss.
 const cause = "(CUDA_ERROR_UNKNOWN, 999)"
 
-// Who gives something back to a device that is lost says nothing, but for whoever hears of the loss first. Close says
-// it, once.
+// Giving resources back to a lost device returns no error, except for the call that detects the loss. Close returns
+// the loss once.
 func TestWhatIsLeftOfALostDevice(t *testing.T) {
 	computetest.OnDouble(t)
 	for name, heard := range map[string]bool{"by a copy before the end": true, "by the end": false} {
@@ -60,7 +60,7 @@ func gives(t *testing.T, heard bool) {
 	said(t, "the device", d.Close())
 }
 
-// said requires that an error says once that the device is lost.
+// said requires that an error reports the loss of the device exactly once.
 func said(t *testing.T, what string, err error) {
 	t.Helper()
 	if err == nil || !engine.Lost(err) || strings.Count(err.Error(), cause) != 1 || len(err.Error()) > 300 {

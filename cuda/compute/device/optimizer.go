@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// Optimizers implements optimizer.Engine: they are psbench's own, as sdk/optimizer has them.
+// Optimizers implements optimizer.Engine: it lists psbench's own optimizers, with the formulas of sdk/optimizer.
 func (d *Device) Optimizers() []string {
 	return []string{optimizer.SGD, optimizer.Adam, optimizer.Adagrad, optimizer.RowwiseAdagrad}
 }
@@ -38,16 +38,16 @@ func (d *Device) NewOptimizer(s optimizer.Settings, values []tensor.Tensor,
 	}
 }
 
-// parameters are what an optimizer steps.
+// parameters are the parameters that an optimizer steps.
 type parameters struct {
 	device    *Device
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
-	rows      []*Transfer[int32] // of the sparse ones
+	rows      []*Transfer[int32] // rows of the sparse parameters
 	dense     *kernels.Group     // nil if there are none, and until the first Reset
 }
 
-// group makes one group of all dense parameters, with what the optimizer keeps of each.
+// group builds one group of all dense parameters with the optimizer's state for each.
 func (p *parameters) group(states ...state) error {
 	if p.dense != nil {
 		return nil
@@ -75,14 +75,14 @@ func (p *parameters) group(states ...state) error {
 	return nil
 }
 
-// rule is how an optimizer steps: all dense parameters, and a sparse one by the rows of its gradient, on
-// the device.
+// rule is the step of an optimizer on the device: all dense parameters together, and each sparse parameter by the
+// rows of its gradient.
 type rule struct {
 	dense  func(q *kernels.Queue, g *kernels.Group)
 	sparse func(q *kernels.Queue, k int, rows []int32)
 }
 
-// step gives the compute stream a step, and says what went wrong with that.
+// step launches a step on the compute stream and returns any error.
 func (p *parameters) step(r *rule) error {
 	q := p.device.Compute().Queue
 	if err := p.device.Read(false); err != nil {
@@ -106,7 +106,7 @@ func (p *parameters) step(r *rule) error {
 	return q.Err()
 }
 
-// Mean implements engine.Averager: one launch up to 16 parts.
+// Mean implements engine.Averager. Mean needs one launch for up to 16 parts.
 func (d *Device) Mean(mean []float32, parts [][]float32) error {
 	q := d.Compute().Queue
 	if err := d.Read(false); err != nil {
@@ -118,10 +118,10 @@ func (d *Device) Mean(mean []float32, parts [][]float32) error {
 	return q.Err()
 }
 
-// state is what an optimizer keeps of each parameter.
+// state is an optimizer's state for each parameter.
 type state [][]float32
 
-// reset makes the state 0, with size(k) numbers for parameter k.
+// reset sets the state to 0, with size(k) numbers for parameter k.
 func (s *state) reset(p *parameters, size func(k int) int) error {
 	if *s != nil {
 		q := p.device.Compute().Queue
@@ -143,7 +143,7 @@ func (s *state) reset(p *parameters, size func(k int) int) error {
 
 func (p *parameters) size(k int) int { return len(p.values[k].Data) }
 
-// epsilon is what keeps the divisor above 0: the optimizer's own unless the settings have one.
+// epsilon returns the number that keeps the divisor above 0: the setting's value, or the optimizer's own default.
 func epsilon(s *optimizer.Settings, own float64) float64 {
 	if s.Epsilon != 0 {
 		return s.Epsilon

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// parameters are the same on the host and on a device: a matrix, a vector, and a table whose gradient
-// is rows.
+// parameters are the same parameters on the host and on a device: a matrix, a vector, and a table with sparse
+// gradients.
 type parameters struct {
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
@@ -41,7 +41,7 @@ func hostParameters(sparse bool) parameters {
 	return p
 }
 
-// on is p on a device.
+// on returns a copy of p on a device.
 func (p parameters) on(t *testing.T, d *device.Device) parameters {
 	out := parameters{}
 	for k, v := range p.values {
@@ -56,7 +56,7 @@ func (p parameters) on(t *testing.T, d *device.Device) parameters {
 	return out
 }
 
-// draw writes the gradients of a step, of which the table's has no, some or all rows.
+// draw writes the gradients of a step. The table's gradient has no, some or all rows.
 func (p parameters) draw(t *testing.T, step int) {
 	for k, g := range p.gradients {
 		if g.Sparse() {
@@ -91,7 +91,7 @@ func TestOptimizersStepAsOnTheHost(t *testing.T) {
 			must(t, err)
 			onDevice, err := optimizer.New(d, s, got.values, got.gradients)
 			must(t, err)
-			for pass := range 2 { // the second finds no state of the first
+			for pass := range 2 { // the second pass must not see state of the first
 				must(t, onHost.Reset())
 				must(t, onDevice.Reset())
 				for step := range 4 {
@@ -105,7 +105,7 @@ func TestOptimizersStepAsOnTheHost(t *testing.T) {
 					}
 					must(t, onHost.Step())
 					must(t, onDevice.Step())
-					clear(got.gradients[len(got.gradients)-1].Rows) // which the step must have taken
+					clear(got.gradients[len(got.gradients)-1].Rows) // the step must have copied the rows before
 					for k, v := range want.values {
 						computetest.Near(t, fmt.Sprintf("parameter %d after step %d of pass %d", k, step, pass),
 							computetest.Out(t, d, got.values[k].Data), v.Data, 2e-6)
@@ -116,8 +116,8 @@ func TestOptimizersStepAsOnTheHost(t *testing.T) {
 	}
 }
 
-// A copy in to parameters, or to the gradients that a step reads, waits for the step, though both have
-// come out before.
+// A copy in to parameters, or to gradients that a step reads, waits for the step, even if all of them were copied
+// out before.
 func TestStepsComeBeforeCopiesIn(t *testing.T) {
 	d := computetest.Open(t)
 	for _, name := range d.Optimizers() {

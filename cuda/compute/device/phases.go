@@ -9,26 +9,26 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Phase is a piece of an iteration on the compute stream.
+// Phase is a part of an iteration on the compute stream.
 type Phase int
 
-// The phases, which are series of type DeviceMetric.
+// The phases. Each is a series of type DeviceMetric.
 const (
 	Forward Phase = iota
 	Loss
 	LossGradient
 	Backward
-	Exchange // what others do with the buckets that they share
-	Mean     // of a bucket, in server batch_update
+	Exchange // work of other processes on shared buckets
+	Mean     // mean of a bucket, in server batch_update
 	Step
-	Lookup  // of a table's rows
-	Scatter // of gradients of bags to the rows that they name
+	Lookup  // lookup of a table's rows
+	Scatter // adds the gradients of bags to their rows
 	TransferIn
 	TransferOut
-	Evaluation // forward pass and loss of a batch that nothing is learned from
-	Iteration  // of a trainer, and
-	Update     // of what a server holds: from their first phase to their last one (wholes.go)
-	phases     // how many there are
+	Evaluation // forward pass and loss of a batch without training
+	Iteration  // iteration of a trainer, from its first to its last phase (wholes.go)
+	Update     // update of a server's parameters, from its first to its last phase
+	phases     // number of phases
 )
 
 var phaseNames = [phases]string{
@@ -38,8 +38,8 @@ var phaseNames = [phases]string{
 	"device evaluation", "device iteration", "device update",
 }
 
-// inFlightSpans is how many spans may wait for their end. An iteration has 6 and its transfers, and a span
-// is read in the next iteration at the latest, or by EndPass.
+// inFlightSpans is how many spans may be in flight. An iteration has 6 spans and its transfers. A span is read by
+// the next iteration at the latest, or by EndPass.
 const inFlightSpans = 128
 
 // span is a phase that is in flight.
@@ -48,13 +48,13 @@ type span struct {
 	key        sdk.Key
 	begin, end *driver.Event
 	ended      bool
-	opens      Phase // the whole that begins with it; 0 if none does
+	opens      Phase // the whole that begins with this span; 0: none
 }
 
-// Begin and End go around the kernels of a phase. A phase that does not end, or whose span has no room,
-// is not measured, nor are a forward pass and a loss that no backward pass follows, and an exchange that none
-// comes before, in which a trainer fetches its model; those of an evaluation, for which Evaluate was called, are
-// one span.
+// Begin and End enclose the kernels of a phase. Several spans are not measured: a phase that does not end, and a
+// span for which there is no room. A forward pass and a loss without a backward pass are not measured either,
+// unless Evaluate was called; then they are one span. The first exchange, in which a trainer fetches its model, is
+// also not measured.
 func (d *Device) Begin(p Phase) {
 	c := &d.clock
 	if p == Forward {
@@ -71,7 +71,7 @@ func (d *Device) Begin(p Phase) {
 	}
 }
 
-// End ends what Begin began.
+// End ends the phase that Begin began.
 func (d *Device) End(p Phase) {
 	c := &d.clock
 	switch {
@@ -82,7 +82,7 @@ func (d *Device) End(p Phase) {
 	}
 }
 
-// Evaluate says that nothing is learned from the batch that goes forward next.
+// Evaluate declares that the next forward pass belongs to an evaluation.
 func (d *Device) Evaluate() { d.clock.evaluates = true }
 
 // pause ends an iteration before an evaluation.
@@ -95,7 +95,7 @@ func (c *clock) pause() {
 	c.next = max(c.first, c.pass)
 }
 
-// enter notes where in an iteration a phase is.
+// enter updates the position within an iteration for a phase.
 func (c *clock) enter(p Phase) {
 	switch {
 	case p == Backward:
@@ -109,7 +109,7 @@ func (c *clock) enter(p Phase) {
 	case p == Forward:
 		c.turn()
 		c.pass, c.backed = c.next, false
-	// An iteration of a server is a step, with the means before it.
+	// A server's iteration is a step with the means before it.
 	case c.counts[Mean] == 0 && (p == Mean || p == Step && c.counts[Backward] == 0):
 		c.turn()
 		c.update()
@@ -139,7 +139,7 @@ func (c *clock) begin(p Phase) {
 	}
 	s := &c.spans[c.next%inFlightSpans]
 	s.phase, s.key, s.ended, s.opens = p, c.key(p), false, opens
-	if s.begin.Record(c.lane.Stream) != nil { // which the stream's next call tells
+	if s.begin.Record(c.lane.Stream) != nil { // the stream's next call reports the error
 		c.phased[p] = -1
 		return
 	}
@@ -148,7 +148,7 @@ func (c *clock) begin(p Phase) {
 	c.counts[p]++
 }
 
-// declare makes the series of a phase, once, so that a process has the phases alone that it goes through.
+// declare creates the series of a phase once, so that a process has only the series of its phases.
 func (c *clock) declare(p Phase) {
 	if c.series[p] == nil {
 		c.series[p] = c.recorder.Series(DeviceMetric, phaseNames[p])
@@ -164,8 +164,8 @@ func (c *clock) end(p Phase) {
 	s.ended = s.end.Record(c.lane.Stream) == nil
 }
 
-// key counts phases, of which an iteration has one each, the transfers and means of an iteration, and the batches
-// of the evaluation after it.
+// key returns the number of a span. Most phases occur once per iteration and are numbered over the pass. Transfers
+// and means are numbered within their iteration, and batches of an evaluation after their iteration.
 func (c *clock) key(p Phase) sdk.Key {
 	switch p {
 	case TransferIn, TransferOut, Mean:
@@ -176,7 +176,7 @@ func (c *clock) key(p Phase) sdk.Key {
 	return sdk.Key{A: c.counts[p]}
 }
 
-// turn ends an iteration, whose launches are counted, and begins another one.
+// turn ends an iteration, records its launches, and begins the next one.
 func (c *clock) turn() {
 	now := c.lane.Queue.Launches()
 	if c.begun && c.launches != nil {
@@ -186,9 +186,9 @@ func (c *clock) turn() {
 	c.begun, c.before, c.counts[TransferIn], c.counts[TransferOut], c.counts[Evaluation] = true, now, 0, 0, 0
 }
 
-// Read records the spans that have ended. evaluating says that a loss was computed, and nobody knows yet
-// whether a backward pass follows: then it leaves that iteration's out. The compute stream has no work then,
-// so that the clock may be set where that was long ago.
+// Read records the spans that have ended. evaluating means that a loss was computed and a backward pass may or may
+// not follow; Read then skips the spans of that iteration. The compute stream is idle at that time, so Read sets
+// the clock if the last setting is old.
 func (d *Device) Read(evaluating bool) error {
 	c := &d.clock
 	if err := c.read(c.ended(evaluating)); err != nil {
@@ -200,8 +200,8 @@ func (d *Device) Read(evaluating bool) error {
 	return nil
 }
 
-// EndPass reads what no later iteration reads, as far as it has ended. After a pass it has, since a trainer has
-// looked at its parameters and a table has waited. It waits for no work.
+// EndPass records the remaining spans that have ended. After a complete pass all have ended, because a trainer has
+// read its parameters or a table has waited. EndPass does not wait for work.
 func (d *Device) EndPass() error {
 	c := &d.clock
 	if c.backed {
@@ -215,7 +215,7 @@ func (d *Device) EndPass() error {
 	return errors.Join(d.out.read(), d.in.read(), d.readSums(), d.EndTime())
 }
 
-// ended is up to which span those of iterations go.
+// ended returns the number up to which spans belong to complete iterations.
 func (c *clock) ended(evaluating bool) int64 {
 	if evaluating {
 		return c.pass

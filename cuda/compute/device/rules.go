@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// sgd is optimizer.SGD. With momentum the rows of a table that a sparse gradient lacks move on as well.
+// sgd is optimizer.SGD. With momentum, it also moves the rows of a table that a sparse gradient lacks.
 type sgd struct {
 	parameters
 	settings   optimizer.Settings
@@ -70,7 +70,7 @@ type adam struct {
 	settings           optimizer.Settings
 	steps              int
 	moments1, moments2 state
-	factors            vec.AdamStep // of this step
+	factors            vec.AdamStep // factors of this step
 	rule               rule
 }
 
@@ -106,20 +106,20 @@ func (o *adam) Step() error {
 
 func (o *adam) dense(q *kernels.Queue, g *kernels.Group) { q.AdamGroup(g, o.factors) }
 
-// sparse adds epsilon to the square root before that is corrected, as SparseAdam does.
+// sparse adds epsilon to the square root before the bias correction, as SparseAdam does.
 func (o *adam) sparse(q *kernels.Queue, k int, rows []int32) {
 	factors, g := o.factors, o.gradients[k]
 	factors.Epsilon /= math.Sqrt(factors.Correction2)
 	q.AdamRows(o.values[k].Data, g.Values, o.moments1[k], o.moments2[k], g.Width, rows, factors)
 }
 
-// adagrad is optimizer.Adagrad, or optimizer.RowwiseAdagrad, which keeps one number for a row of a
-// sparse gradient's table.
+// adagrad is optimizer.Adagrad or optimizer.RowwiseAdagrad. The latter keeps one number per row for a table with
+// sparse gradients.
 type adagrad struct {
 	parameters
 	settings optimizer.Settings
 	rowwise  bool
-	sums     state // of squares; by row where rowwise applies
+	sums     state // sums of squares; per row for rowwise
 	rule     rule
 }
 

@@ -2,42 +2,42 @@
 
 package device
 
-// setting puts the device's clock on that of the process: by an event whose time is known, and by how fast the two
-// clocks go. The device's drifts by a rate that only the next setting shows. By how much times are found to be off is
-// taken out of them within the next second, so that none is set back before one that has been told.
+// setting converts the device's clock to the process's clock. setting uses one event whose time is known and the
+// ratio of the two clocks. The device's clock drifts at a rate that only the next setting reveals. A detected error
+// is removed gradually over the next second, so that no converted time goes back before an earlier one.
 type setting struct {
 	line
-	offNS  int64   // by how much times at the event may be off
-	before line    // by which times before the event were told
-	lasted float64 // how long, in ns of the device
-	wasNS  int64   // by how much times were off at its beginning
+	offNS  int64   // possible error of a time at the event
+	before line    // conversion of times before the event
+	lasted float64 // how long before was in use, in ns of the device
+	wasNS  int64   // possible error when before began
 }
 
-// line tells times from an event on.
+// line converts times after an event.
 type line struct {
-	ns    int64   // when the host saw the event, in ns of comm.Now, give or take errNS
-	errNS int64   // half of the time in which it saw it pass
+	ns    int64   // time at which the host saw the event, in ns of comm.Now, ± errNS
+	errNS int64   // half of the interval in which the host saw the event
 	rate  float64 // ns of the host for each ns of the device
-	// by how many ns the time of the event is off that is told, of which less and less is left for a second
+	// deliberate error of the event's converted time in ns; it decreases to 0 within a second
 	aside float64
 }
 
-// sureRate is how far off a measured rate may be that is taken: clocks of devices are off by tens of millionths.
+// sureRate is the largest error of an accepted rate. Device clocks are off by tens of millionths.
 const sureRate = 50e-6
 
-// resolutionNS is what the driver resolves, and resolution what a float32 does, as which it gives a time.
+// resolutionNS is the driver's resolution. resolution is that of a float32, the type of the driver's times.
 const (
 	resolutionNS = 500
 	resolution   = 0x1p-24
 )
 
-// newSetting is the first one, by an event that the host saw at ns, give or take errNS.
+// newSetting returns the first setting. The host saw the event at ns, ± errNS.
 func newSetting(ns, errNS int64, rate float64) setting {
 	l := line{ns: ns, errNS: errNS, rate: rate}
 	return setting{line: l, offNS: errNS, before: l}
 }
 
-// at is when something was, in ns of comm.Now, that the device saw so many ns after the event.
+// at returns the time in ns of comm.Now that is so many ns of the device after the event.
 func (s *setting) at(deviceNS float64) int64 {
 	if deviceNS < 0 {
 		return s.before.at(s.lasted + deviceNS)
@@ -50,9 +50,9 @@ func (l *line) at(deviceNS float64) int64 {
 	return l.ns + int64(deviceNS*l.rate+l.aside*left)
 }
 
-// next is the setting after s, whose event the device saw deviceNS after that of s, and the host at ns, give or take
-// errNS. offNS is by how much times may be off that s told: drift is steady, so that is most at either end, or was in
-// the setting before, of which s told the last times.
+// next returns the setting that follows s. The device saw the new event deviceNS after the event of s. The host saw
+// it at ns, ± errNS. offNS is the largest possible error of the times converted by s. The drift is steady, so this
+// error occurs at either end, or it stems from the previous setting for the last times that s converted with it.
 func (s *setting) next(ns, errNS int64, deviceNS float64) (n setting, offNS int64) {
 	n = setting{line: line{ns: ns, errNS: errNS, rate: s.rate}, before: s.line, lasted: deviceNS, wasNS: s.offNS}
 	if float64(s.errNS+errNS) <= sureRate*deviceNS {

@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However fast a device's clock goes, and however well it is set, no time is further off than is told: neither one
-// between two settings by the earlier of them, nor by the later one what came before it. No time goes back.
+// For any speed of the device's clock and any precision of its settings, no time is further off than reported. This
+// includes times between two settings converted by the earlier one, and earlier times converted by the later one.
+// Converted times never decrease.
 func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rate := 1 + rapid.Float64Range(-0.01, 0.01).Draw(t, "drift") // of the host by the device
+		rate := 1 + rapid.Float64Range(-0.01, 0.01).Draw(t, "drift") // host time per device time
 		drawn := func(what string, least, most int64) int64 { return rapid.Int64Range(least, most).Draw(t, what) }
-		hostNS, beforeNS := int64(0), int64(0) // of the setting; how long the device saw the one before it
+		hostNS, beforeNS := int64(0), int64(0) // time of the setting; device time since the previous one
 		errNS := drawn("error", 500, 50_000)
 		s := newSetting(drawn("by", -errNS, errNS), errNS, 1)
 		for range 5 {
@@ -25,7 +26,7 @@ func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
 			for range 4 {
 				after := drawn("after the setting", -beforeNS, deviceNS)
 				is := hostNS + int64(float64(after)*rate)
-				if off := s.at(float64(after)) - is; max(off, -off) > offNS+2 { // which are rounded away
+				if off := s.at(float64(after)) - is; max(off, -off) > offNS+2 { // 2 ns of rounding
 					t.Fatalf("%d ns after a setting a time is %d ns off, where %d are told", after, off, offNS)
 				}
 				if step := s.at(float64(after+100)) - s.at(float64(after)); step < 80 || step > 120 {
@@ -40,7 +41,7 @@ func TestTimesAreOffByNoMoreThanIsTold(t *testing.T) {
 	})
 }
 
-// A clock that is set every second is followed, so that its drift is no more in what is told.
+// If the clock is set every second, the conversion follows the drift, and the reported error no longer includes it.
 func TestDriftIsFollowed(t *testing.T) {
 	const rate, errNS = 1 - 50e-6, 10_000
 	s, offNS := newSetting(0, errNS, 1), int64(0)

@@ -16,54 +16,56 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// end is a comm.DeviceEnd: buckets of this process that others have open by CUDA IPC, and theirs.
+// end is a comm.DeviceEnd. end shares buckets by CUDA IPC: other processes open this process's buckets, and this
+// process opens theirs.
 //
-// The order of the work of several processes is that of events, of which each process waits for those
-// of the others on its streams: given is recorded behind the last kernel of a bucket before its push, or
-// its operation in a group, is told to anybody, and done behind what a peer did with it, before that is
-// answered. The telling is what makes this right: a stream that is to wait for an event waits for what
-// that was recorded behind by then, and not at all if it never was. Both events of a bucket are recorded
-// again only in its next round, which begins once all have waited for those of this one.
+// Events order the work of several processes: each process's streams wait for the other processes' events. The
+// event given is recorded after the last kernel of a bucket, before the process sends its push or its group
+// operation. The event done is recorded after a peer's work on the bucket, before the peer answers. These messages
+// are necessary for correctness. A stream that waits for an event waits only for its latest recording at that time,
+// and not at all if there was none. Both events of a bucket are recorded again only in the bucket's next round.
+// That round begins after all processes have waited for the events of this round.
 type end struct {
 	device *Device
 	specs  []tensor.BucketSpec
-	lent   bool            // it has buckets of its own; else it is a server's
-	lane   *Lane           // of sums; nil on a server, whose work is on lanes of its own
-	timer  *Timer          // of the lane
-	series *sdk.Series     // of sums; nil before Device.Measure
-	given  []*driver.Event // by bucket; none on a server
+	lent   bool            // has its own buckets; false on a server
+	lane   *Lane           // lane for sums; nil on a server, whose work uses its own lanes
+	timer  *Timer          // timer of the lane
+	series *sdk.Series     // measurements of sums; nil before Device.Measure
+	given  []*driver.Event // events by bucket; empty on a server
 	done   []*driver.Event // by bucket
-	caught *driver.Event   // up to what lane has been given
-	waits  []bool          // by bucket: it was given since the last AwaitShared
-	within []int64         // by bucket: the iteration in which it was given
+	caught *driver.Event   // recorded after the work that lane has so far
+	waits  []bool          // by bucket: whether it was given since the last AwaitShared
+	within []int64         // by bucket: iteration in which it was given
 	offer  []byte
 	peers  []*peer
-	sums   [][]float32          // by bucket: of rows; nil of a dense one
-	places [][]*Transfer[int32] // by bucket and rank: where its rows are in the sum
+	sums   [][]float32          // by bucket: sum of the rows; nil for a dense bucket
+	places [][]*Transfer[int32] // by bucket and rank: positions of the rank's rows in the sum
 
 	mu     sync.Mutex
 	closed bool
 }
 
-// peer is what a process has opened of another.
+// peer holds the objects that this process has opened from another process.
 type peer struct {
 	memory      []driver.Pointer
 	given, done []*driver.Event
 }
 
-// offer is what another process opens. Handles are the driver's.
+// offer is the message by which another process opens objects. Handles come from the driver.
 type offer struct {
-	Device string   `json:"device"` // its UUID
+	Device string   `json:"device"` // UUID of the device
 	Memory [][]byte `json:"memory"` // by bucket
 	Given  [][]byte `json:"given"`
 	Done   [][]byte `json:"done"`
 }
 
-// leastSharing is the oldest driver that shares buckets. Those before it can deadlock on events of other processes.
+// leastSharing is the oldest driver version that may share buckets. Older drivers can deadlock on events of other
+// processes.
 var leastSharing = driver.Version{Major: 11, Minor: 2}
 
-// Join implements comm.Device. Each lent bucket must be what Alloc gave, since a handle is of a whole
-// allocation.
+// Join implements comm.Device. Each lent bucket must be a whole allocation of Alloc, because a handle refers to a
+// whole allocation.
 func (d *Device) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.DeviceEnd, error) {
 	if v := d.info.DriverVersion; v.Before(leastSharing) {
 		return nil,
@@ -100,14 +102,14 @@ func (d *Device) Join(specs []tensor.BucketSpec, lent []*tensor.Bucket) (comm.De
 	return e, nil
 }
 
-// join has AwaitShared look at an end.
+// join registers an end with AwaitShared.
 func (d *Device) join(e *end) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ends = append(d.ends, e)
 }
 
-// newMarks makes n events that other processes open.
+// newMarks returns n events that other processes can open.
 func (d *Device) newMarks(n int) (marks []*driver.Event, handles [][]byte, err error) {
 	for range n {
 		mark, err := d.NewEvent(driver.EventOptions{Interprocess: true})
@@ -141,7 +143,7 @@ func (e *end) Import(_ int, text []byte) ([][]float32, error) {
 		}
 	}
 	p := &peer{}
-	e.peers = append(e.peers, p) // at once, so that Close closes what was opened before an error
+	e.peers = append(e.peers, p) // appended first, so that Close closes everything opened before an error
 	values, err := e.openMemory(p, o.Memory)
 	if err != nil {
 		return nil, err
@@ -196,14 +198,14 @@ func handleOf(text []byte) (handle [64]byte) {
 	return handle
 }
 
-// Give implements comm.DeviceEnd. What the bucket holds the compute stream has been given.
+// Give implements comm.DeviceEnd. The compute stream already has the work that fills the bucket.
 func (e *end) Give(bucket int) error {
 	e.waits[bucket], e.within[bucket] = true, e.device.clock.turns.Load()
 	return e.given[bucket].Record(e.device.compute.Stream)
 }
 
-// AwaitShared implements engine.Sharer: the compute stream waits for the buckets that were handed over
-// since it was called last. The goroutine calls it that hands them over.
+// AwaitShared implements engine.Sharer: the compute stream waits for the buckets handed over since the last call.
+// The goroutine that hands over buckets must call it.
 func (d *Device) AwaitShared() error {
 	d.Begin(Exchange)
 	s := d.compute.Stream
@@ -229,8 +231,8 @@ func (d *Device) AwaitShared() error {
 	return d.across.failure()
 }
 
-// Close implements comm.DeviceEnd. It waits for all work of the process, some of which may be in what
-// it closes.
+// Close implements comm.DeviceEnd. Close waits for all work of the process, because some may use the memory that
+// Close closes.
 func (e *end) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -254,7 +256,7 @@ func (e *end) Close() error {
 	return err
 }
 
-// openSums makes what sums need.
+// openSums creates the objects for sums.
 func (e *end) openSums() (err error) {
 	d := e.device
 	e.waits, e.within = make([]bool, len(e.specs)), make([]int64, len(e.specs))
@@ -280,7 +282,7 @@ func (e *end) openSums() (err error) {
 	return e.openPlaces()
 }
 
-// openPlaces makes room for the places of one more rank's rows.
+// openPlaces allocates memory for the row positions of one more rank.
 func (e *end) openPlaces() error {
 	for i := range e.specs {
 		if !e.specs[i].Sparse {

@@ -12,10 +12,11 @@ import (
 	"github.com/psbench/psbench/cuda/compute/internal/computetest"
 )
 
-// offered has what another process of the test is to open.
+// offered holds the objects that another process of the test opens.
 const offered = "TEST_CUDA_OFFER"
 
-// Who closes what it has opened of another process has done with it: the owner frees it then.
+// When a process closes an object of another process, its work on the object has ended. The owner then frees the
+// object.
 func TestEndsCloseBehindTheirWork(t *testing.T) {
 	if os.Getenv(offered) != "" {
 		addsAndCloses(t)
@@ -31,7 +32,7 @@ func TestEndsCloseBehindTheirWork(t *testing.T) {
 	computetest.Near(t, "what another process has added to", computetest.Out(t, d, x), want, 0)
 }
 
-// addsAndCloses adds to the bucket that is offered, and closes it while nobody has waited for the sum.
+// addsAndCloses adds to the offered bucket and closes it before anything has waited for the sum.
 func addsAndCloses(t *testing.T) {
 	t.Helper()
 	d := computetest.Open(t)
@@ -43,7 +44,7 @@ func addsAndCloses(t *testing.T) {
 	must(t, end.Close())
 }
 
-// joined is an end that lends one bucket, of random numbers.
+// joined returns an end that lends one bucket of random numbers.
 func joined(t *testing.T, d *device.Device, seed uint64) (comm.DeviceEnd, []float32) {
 	t.Helper()
 	spec := tensor.BucketSpec{Elements: 1000}

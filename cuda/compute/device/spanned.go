@@ -13,15 +13,15 @@ import (
 	"github.com/psbench/psbench/cuda/library"
 )
 
-// spanned is a comm.SpanningEnd: its sums are all-reduces of NCCL, of all of a bucket at once. Marks are as in
-// end, but of this process alone: the lane waits for given before a bucket is reduced, and the compute stream
-// waits for what the lane has by the time of AwaitShared. Of its peers the all-reduce itself waits, on the device,
-// where it may hang: a goroutine looks whether it ends in time.
+// spanned is a comm.SpanningEnd. The sums are NCCL all-reduces of whole buckets. spanned uses events like end, but
+// only within this process: the lane waits for given before it reduces a bucket, and AwaitShared makes the compute
+// stream wait for the lane's work so far. The all-reduce waits for the peers on the device, where it may hang. A
+// goroutine checks that it ends in time.
 type spanned struct {
 	*end
 	across *across
 	id     [128]byte
-	turns  []uint64 // by bucket: when it is its turn
+	turns  []uint64 // by bucket: number of its turn
 	comm   *library.Communicator
 
 	self    string
@@ -29,13 +29,13 @@ type spanned struct {
 	timeout time.Duration
 
 	dueMu    sync.Mutex
-	due      []time.Time // by bucket: until when it must be reduced; zero if it is
+	due      []time.Time // by bucket: deadline of its reduction; zero once reduced
 	quit     chan struct{}
 	watching sync.WaitGroup
 	closing  sync.Once
 }
 
-// watch is how often a group is looked after.
+// watch is the interval between checks of a group.
 const watch = 50 * time.Millisecond
 
 // Offer implements comm.DeviceEnd.
@@ -70,7 +70,7 @@ func (e *spanned) Span(members []string, position int, timeout time.Duration) (e
 	return nil
 }
 
-// late names whom an error waited for, if that is what it says.
+// late adds the names of the missing ranks to a timeout error.
 func (e *spanned) late(err error, what string) error {
 	if errors.Is(err, library.ErrLate) {
 		return lateError(e.self, e.others, what, e.timeout.Seconds())
@@ -78,7 +78,7 @@ func (e *spanned) late(err error, what string) error {
 	return err
 }
 
-// watch fails the groups of the device where NCCL says that work failed, or work is not done in time.
+// watch fails all groups of the device if NCCL reports a failure or a reduction is not done in time.
 func (e *spanned) watch() {
 	for tick := time.NewTicker(watch); ; {
 		select {
@@ -92,13 +92,13 @@ func (e *spanned) watch() {
 			err = e.overdue()
 		}
 		if err != nil {
-			_ = e.across.fail(err) // who asks for the next sum is told
+			_ = e.across.fail(err) // the next call of Sum returns the error
 			return
 		}
 	}
 }
 
-// overdue says which bucket is not reduced in time.
+// overdue returns an error that names a bucket not reduced in time.
 func (e *spanned) overdue() error {
 	e.dueMu.Lock()
 	defer e.dueMu.Unlock()
@@ -139,8 +139,9 @@ func (e *spanned) Sum(bucket int, parts [][]float32, mean bool) error {
 	return e.reduce(bucket, parts[0], mean)
 }
 
-// SumRows implements comm.DeviceEnd: each rank lays its rows out as the union has them, and zeros are added where
-// it has none. With U rows in the union that is an all-reduce of U rows, and no order of rows matters.
+// SumRows implements comm.DeviceEnd. Each rank arranges its rows in the order of the union, with zeros for rows
+// that it lacks. With U rows in the union, this is one all-reduce of U rows, and the order of the ranks' rows does
+// not matter.
 func (e *spanned) SumRows(bucket int, gradients []*tensor.Gradient, union []int32, mean bool) error {
 	if err := e.across.begin(e.turns[bucket]); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (e *spanned) TakeRows(bucket int, sum []float32) error {
 	return e.end.TakeRows(bucket, sum)
 }
 
-// reduce gives the lane an all-reduce in place.
+// reduce gives the lane an in-place all-reduce.
 func (e *spanned) reduce(bucket int, values []float32, mean bool) error {
 	operation := library.Sum
 	if mean {
@@ -193,7 +194,7 @@ func (e *spanned) reduce(bucket int, values []float32, mean bool) error {
 // Abort implements comm.SpanningEnd.
 func (e *spanned) Abort() { _ = e.across.fail(library.ErrAborted) }
 
-// Close implements comm.DeviceEnd. That its work ends it waits for, until the timeout, in leaving the group.
+// Close implements comm.DeviceEnd. On leaving the group, it waits for the end of its work, up to the timeout.
 func (e *spanned) Close() (err error) {
 	e.closing.Do(func() { err = e.leave() })
 	return err
@@ -206,7 +207,7 @@ func (e *spanned) leave() error {
 	close(e.quit)
 	e.watching.Wait()
 	switch failed := e.across.failure(); {
-	case errors.Is(failed, library.ErrAborted): // why, the group has told
+	case errors.Is(failed, library.ErrAborted): // the group has reported the reason
 		return nil
 	case failed != nil:
 		return failed

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// alone is the end of a group of NCCL that has one member, and its device. Without NCCL the test is skipped.
+// alone returns the end of an NCCL group with one member, and the device. alone skips the test if NCCL is missing.
 func alone(t *testing.T, spec tensor.BucketSpec) (*Device, *spanned) {
 	t.Helper()
 	d, err := Open(0)
@@ -38,7 +38,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// requireWaiting requires that what tells its end by ended has not come to it.
+// requireWaiting requires that an operation is still waiting. The channel ended reports its end.
 func requireWaiting(t *testing.T, what string, ended <-chan error) {
 	t.Helper()
 	select {
@@ -48,7 +48,7 @@ func requireWaiting(t *testing.T, what string, ended <-chan error) {
 	}
 }
 
-// Rows are taken on the lane that other groups give work too: not while one does.
+// TakeRows needs a turn, because other groups use the same lane.
 func TestTakeRowsHasATurn(t *testing.T) {
 	spec := tensor.BucketSpec{Sparse: true, TableRows: 4, Width: 2, Elements: 8, Capacity: 4}
 	d, e := alone(t, spec)
@@ -62,7 +62,7 @@ func TestTakeRowsHasATurn(t *testing.T) {
 	must(t, <-taken)
 }
 
-// Who is told of a failure finds all communicators aborted, and may give up what they used.
+// When a caller gets a failure, all communicators are already aborted, so it may release the memory that they used.
 func TestFailuresHaveAborted(t *testing.T) {
 	_, e := alone(t, tensor.BucketSpec{Elements: 8})
 	must(t, e.comm.Err())
@@ -72,7 +72,8 @@ func TestFailuresHaveAborted(t *testing.T) {
 	}
 }
 
-// Whoever looks after a group is gone before its communicator is, which it would take for aborted.
+// The goroutine that watches a group ends before the group's communicator is destroyed; otherwise it would report
+// an abort.
 func TestCloseWaitsForTheWatch(t *testing.T) {
 	_, e := alone(t, tensor.BucketSpec{Elements: 8})
 	e.dueMu.Lock()
@@ -90,7 +91,7 @@ func TestCloseWaitsForTheWatch(t *testing.T) {
 	must(t, e.across.failure())
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines.
 func stacks() string {
 	text := make([]byte, 1<<20)
 	return string(text[:runtime.Stack(text, true)])

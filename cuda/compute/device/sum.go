@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Sum implements comm.DeviceEnd: the first part becomes the sum, and all others copies of it. Of T parts
-// of n elements 4(T+1)n bytes are moved, and 8(T-1)n.
+// Sum implements comm.DeviceEnd. The first part becomes the sum and is then copied to all others. T parts of n
+// elements move 4(T+1)n bytes for the sum and 8(T-1)n bytes for the copies.
 func (e *end) Sum(bucket int, parts [][]float32, mean bool) error {
 	if err := e.take(bucket); err != nil {
 		return err
@@ -27,8 +27,8 @@ func (e *end) Sum(bucket int, parts [][]float32, mean bool) error {
 	return e.mark(bucket)
 }
 
-// SumRows implements comm.DeviceEnd. Where the rows are in the union the host finds out; that is all
-// that it sends to the device.
+// SumRows implements comm.DeviceEnd. The host computes the positions of the rows in the union; it sends nothing
+// else to the device.
 func (e *end) SumRows(bucket int, gradients []*tensor.Gradient, union []int32, mean bool) error {
 	if err := e.take(bucket); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (e *end) SumRows(bucket int, gradients []*tensor.Gradient, union []int32, m
 	return e.mark(bucket)
 }
 
-// TakeRows implements comm.DeviceEnd. No peer reads the bucket any more once it has made its sum.
+// TakeRows implements comm.DeviceEnd. Each peer has made its own sum by then and no longer reads the bucket.
 func (e *end) TakeRows(bucket int, sum []float32) error {
 	for _, p := range e.peers {
 		if err := e.lane.Stream.Wait(p.done[bucket]); err != nil {
@@ -64,7 +64,7 @@ func (e *end) TakeRows(bucket int, sum []float32) error {
 	return e.lane.Queue.Err()
 }
 
-// take has the lane wait for the bucket of every rank, and begins to measure what it does then.
+// take makes the lane wait for the bucket of every rank, and starts to measure the following work.
 func (e *end) take(bucket int) error {
 	for _, p := range e.peers {
 		if err := e.lane.Stream.Wait(p.given[bucket]); err != nil {
@@ -77,8 +77,8 @@ func (e *end) take(bucket int) error {
 	return e.measure(bucket)
 }
 
-// measure begins a piece of a bucket's sum, under the iteration in which that was handed over, and records those
-// that have ended.
+// measure begins the measurement of a bucket's sum, under the iteration in which the bucket was handed over.
+// measure also records earlier measurements that have ended.
 func (e *end) measure(bucket int) error {
 	if err := e.timer.Read(); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (e *end) measure(bucket int) error {
 	return nil
 }
 
-// readSums records the pieces of sums that have ended.
+// readSums records the measurements of sums that have ended.
 func (d *Device) readSums() (err error) {
 	for _, e := range d.ends {
 		if e.timer != nil {
@@ -97,7 +97,7 @@ func (d *Device) readSums() (err error) {
 	return err
 }
 
-// mark marks what the lane has done with the bucket.
+// mark records that the lane has finished its work on the bucket.
 func (e *end) mark(bucket int) error {
 	if err := e.lane.Queue.Err(); err != nil {
 		return err

@@ -9,24 +9,22 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// inFlightPieces is how many pieces of a stream may wait to be read. One that finds no room is not
-// measured.
+// inFlightPieces is how many pieces of a stream may wait to be read. A piece beyond this limit is not measured.
 const inFlightPieces = 256
 
-// Timer measures pieces of the work of one stream by pairs of events, on the clock of the process.
-// Nothing waits for it, and it allocates nothing. Begin and End serve one goroutine at a time, beside which
-// another may call Read.
+// Timer measures pieces of one stream's work by pairs of events, in the time of the process's clock. Timer never
+// waits and allocates nothing. One goroutine at a time calls Begin and End; another may call Read meanwhile.
 type Timer struct {
 	clock  *clock
 	stream *driver.Stream
-	mu     sync.Mutex            // guards what follows
-	pieces [inFlightPieces]piece // those of numbers from first to below next, modulo their count
+	mu     sync.Mutex            // guards the fields below
+	pieces [inFlightPieces]piece // pieces with numbers from first to below next, modulo the length
 	first  int64
 	next   int64
-	open   bool // the piece before next has begun and not ended
+	open   bool // the piece before next has begun but not ended
 }
 
-// piece is work that is in flight. That of an earlier pass is forgotten.
+// piece is work in flight. Pieces of an earlier pass are discarded.
 type piece struct {
 	series     *sdk.Series
 	key        sdk.Key
@@ -34,7 +32,7 @@ type piece struct {
 	begin, end *driver.Event
 }
 
-// NewTimer makes a timer of a stream, which lives as long as the device.
+// NewTimer returns a timer for a stream. The device closes it.
 func (d *Device) NewTimer(s *driver.Stream) (*Timer, error) {
 	t := &Timer{clock: &d.clock, stream: s}
 	for i := range t.pieces {
@@ -49,8 +47,8 @@ func (d *Device) NewTimer(s *driver.Stream) (*Timer, error) {
 	return t, nil
 }
 
-// Begin and End go around what the stream is given for a piece. What goes wrong with the events the
-// stream's next call tells. A nil series is of nobody, and before the first pass nothing is measured.
+// Begin and End enclose the stream's work of one piece. The stream's next call reports errors of the events.
+// Nothing is measured if series is nil or before the first pass.
 func (t *Timer) Begin(series *sdk.Series, key sdk.Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +61,7 @@ func (t *Timer) Begin(series *sdk.Series, key sdk.Key) {
 	t.open = p.begin.Record(t.stream) == nil
 }
 
-// End ends what Begin began.
+// End ends the piece that Begin began.
 func (t *Timer) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

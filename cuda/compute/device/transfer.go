@@ -9,22 +9,21 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Element is what kernels take from ordinary memory and give to it.
+// Element is a type that kernels exchange with ordinary memory.
 type Element interface{ float32 | int32 | int64 }
 
-// Transfer takes numbers of a part between ordinary memory and the device, on the part's lane and
-// through pinned memory that it keeps: indices, targets and features in, losses out. It grows to the
-// most numbers that there were, and allocates nothing after that. It serves the goroutine that its
-// lane does.
+// Transfer copies a part's numbers between ordinary memory and the device, on the part's lane and through its own
+// pinned memory. Transfer copies indices, targets and features to the device, and losses back. The memory grows to
+// the largest transfer and is then reused. One goroutine uses a Transfer, the goroutine of its lane.
 type Transfer[T Element] struct {
 	device *Device
 	lane   *Lane
 	host   []byte // pinned
-	memory []byte // of the device, as long
+	memory []byte // on the device, same size as host
 	ended  *driver.Event
 }
 
-// NewTransfer makes one, which lives as long as the device.
+// NewTransfer returns a transfer. The device closes it.
 func NewTransfer[T Element](d *Device, l *Lane) (*Transfer[T], error) {
 	e, err := d.NewEvent(driver.EventOptions{BlockingSync: true})
 	if err != nil {
@@ -35,8 +34,8 @@ func NewTransfer[T Element](d *Device, l *Lane) (*Transfer[T], error) {
 	return t, nil
 }
 
-// Room is pinned memory for n numbers, which Send takes to the device. Where the last ones are on
-// their way still, it waits for them.
+// Room returns pinned memory for n numbers, which Send copies to the device. If the previous copy is still running,
+// Room waits for it.
 func (t *Transfer[T]) Room(n int) ([]T, error) {
 	if err := t.ended.Synchronize(); err != nil {
 		return nil, err
@@ -47,8 +46,8 @@ func (t *Transfer[T]) Room(n int) ([]T, error) {
 	return elements[T](t.host, n), nil
 }
 
-// Send gives the lane a copy of the first n numbers of Room, and is where they lie on the device for
-// what the lane is given after it, until the next Room.
+// Send gives the lane a copy of the first n numbers of Room. Send returns their place on the device, which is valid
+// for later work of the lane until the next Room.
 func (t *Transfer[T]) Send(n int) ([]T, error) {
 	bytes := n * t.bytes()
 	t.begin(TransferIn)
@@ -59,7 +58,7 @@ func (t *Transfer[T]) Send(n int) ([]T, error) {
 	return elements[T](t.memory, n), t.ended.Record(t.lane.Stream)
 }
 
-// Put is Room and Send of numbers.
+// Put calls Room and Send for numbers.
 func (t *Transfer[T]) Put(numbers []T) ([]T, error) {
 	room, err := t.Room(len(numbers))
 	if err != nil {
@@ -69,7 +68,7 @@ func (t *Transfer[T]) Put(numbers []T) ([]T, error) {
 	return t.Send(len(numbers))
 }
 
-// Locate is Put of the place of each row in union, which has them all; both ascend.
+// Locate sends the position of each row in union. union contains all rows; both lists ascend.
 func Locate(t *Transfer[int32], rows, union []int32) ([]int32, error) {
 	places, err := t.Room(len(rows))
 	if err != nil {
@@ -85,8 +84,7 @@ func Locate(t *Transfer[int32], rows, union []int32) ([]int32, error) {
 	return t.Send(len(rows))
 }
 
-// Fetch gives the lane a copy of numbers on the device and waits for it. They are valid until the
-// next call.
+// Fetch copies numbers from the device on the lane and waits for them. The numbers are valid until the next call.
 func (t *Transfer[T]) Fetch(memory []T) ([]T, error) {
 	host, err := t.Room(len(memory))
 	if err != nil {
@@ -104,7 +102,7 @@ func (t *Transfer[T]) Fetch(memory []T) ([]T, error) {
 	return host, t.ended.Synchronize()
 }
 
-// begin and end go around a copy. The clock measures the compute stream alone.
+// begin and end enclose a copy. The clock measures only the compute stream.
 func (t *Transfer[T]) begin(p Phase) {
 	if t.lane == t.device.compute {
 		t.device.Begin(p)
@@ -117,7 +115,7 @@ func (t *Transfer[T]) end(p Phase) {
 	}
 }
 
-// grow makes room for so many bytes, in powers of two.
+// grow allocates memory for so many bytes, in powers of two.
 func (t *Transfer[T]) grow(bytes int) error {
 	if bytes <= len(t.memory) {
 		return nil
@@ -150,7 +148,7 @@ func (t *Transfer[T]) free() error {
 	return t.device.context.FreeHost(host)
 }
 
-// Close implements io.Closer, for the device.
+// Close implements io.Closer. The device calls it.
 func (t *Transfer[T]) Close() error { return t.free() }
 
 func (t *Transfer[T]) bytes() int {
@@ -158,7 +156,7 @@ func (t *Transfer[T]) bytes() int {
 	return int(unsafe.Sizeof(one))
 }
 
-// elements are the first n of memory.
+// elements returns the first n elements of memory.
 func elements[T Element](memory []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n)[:n:n] // #nosec G103 -- aligned, since it begins an allocation
 }

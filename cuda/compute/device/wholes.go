@@ -4,17 +4,17 @@ package device
 
 import "github.com/psbench/psbench/sdk"
 
-// whole is an iteration or an update: the time from the event at its beginning to the one at the end of its
-// last phase, which is known once that is read.
+// whole is an iteration or an update. A whole lasts from the event at its beginning to the event at the end of its
+// last phase. The end is known once that phase is read.
 type whole struct {
 	phase    Phase // Iteration or Update; 0 if there is none
 	key      sdk.Key
-	from, to int64 // in ns of comm.Now
-	complete bool  // it has had its backward pass or its step
+	from, to int64 // times in ns of comm.Now
+	complete bool  // whether its backward pass or its step has ended
 }
 
-// BeginUpdate says that what the compute stream is given next, up to the end of a step, updates what a server
-// holds. Where that begins with a mean, or is a step alone, nobody need say it.
+// BeginUpdate declares that the following work on the compute stream, up to the end of a step, updates a server's
+// parameters. BeginUpdate is not needed if the update begins with a mean or is only a step.
 func (d *Device) BeginUpdate() { d.clock.update() }
 
 func (c *clock) update() {
@@ -23,8 +23,8 @@ func (c *clock) update() {
 	}
 }
 
-// gather adds a span that was read to the whole that it is of. A step is the last phase of either; a trainer whose
-// server steps has none, and its iteration ends with what was read before the next one begins.
+// gather adds a span to its whole. A step is the last phase of a whole. If a server does the step, the trainer's
+// iteration ends with the last span before the next iteration.
 func (c *clock) gather(s *span, from, to int64) {
 	w := &c.whole
 	if s.opens != 0 {
@@ -47,7 +47,7 @@ func (c *clock) gather(s *span, from, to int64) {
 	}
 }
 
-// close records the whole that is being read, if it has come to its end.
+// close records the current whole if it is complete.
 func (c *clock) close() {
 	if w := &c.whole; w.phase != 0 && w.complete {
 		c.series[w.phase].Record(w.key, w.from, w.to)

@@ -12,7 +12,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// spans are what a recorder has of a name, in order, with keys.
+// spans returns a recorder's measurements of a name, in order, with keys.
 func spans(r *sdk.Recorder, name string) (all []sdk.Measurement) {
 	for _, s := range r.All().Series {
 		if s.Name == name {
@@ -22,7 +22,7 @@ func spans(r *sdk.Recorder, name string) (all []sdk.Measurement) {
 	return all
 }
 
-// within requires that spans have keys, and that number i lies in whole i.
+// within requires that spans have consecutive keys, and that number i lies in whole i.
 func within(t *testing.T, what string, spans, wholes []sdk.Measurement, each int) {
 	t.Helper()
 	if len(spans) != each*len(wholes) {
@@ -35,8 +35,8 @@ func within(t *testing.T, what string, spans, wholes []sdk.Measurement, each int
 	}
 }
 
-// An iteration goes from its first phase to the end of its step, or of its last work where there is no step;
-// evaluations after it are spans of their own, under its number.
+// An iteration lasts from its first phase to the end of its step, or of its last work if it has no step. Later
+// evaluations are separate spans under the iteration's number.
 func TestIterationsAndEvaluations(t *testing.T) {
 	for _, steps := range []bool{true, false} {
 		d := computetest.Open(t)
@@ -119,7 +119,7 @@ func TestIterationsAndEvaluations(t *testing.T) {
 	}
 }
 
-// An update goes from what a server gives the device first for it to the end of its step.
+// An update lasts from the server's first work for it on the device to the end of its step.
 func TestUpdatesAreMeasured(t *testing.T) {
 	d := computetest.Open(t)
 	recorder := &sdk.Recorder{}
@@ -153,7 +153,7 @@ func TestUpdatesAreMeasured(t *testing.T) {
 		recorder.Reset()
 		const updates = 3
 		for range updates {
-			_, err := sent.Fetch(x[:5]) // of no update
+			_, err := sent.Fetch(x[:5]) // belongs to no update
 			must(t, err)
 			must(t, d.Read(false))
 			update()
@@ -175,7 +175,7 @@ func TestUpdatesAreMeasured(t *testing.T) {
 	}
 }
 
-// Before the first pass, which sets the clock, nothing is measured, and everything works.
+// The first pass sets the clock. Before it, everything works but nothing is measured.
 func TestNothingIsMeasuredBeforeTheFirstPass(t *testing.T) {
 	d := computetest.Open(t)
 	recorder := &sdk.Recorder{}
@@ -185,7 +185,7 @@ func TestNothingIsMeasuredBeforeTheFirstPass(t *testing.T) {
 	sent, err := device.NewTransfer[float32](d, d.Compute())
 	must(t, err)
 	work := func() {
-		for range 2 { // of which the second one reads what the first one measured
+		for range 2 { // the second round reads the measurements of the first
 			must(t, d.Wait(d.CopyOut(host, tensor.Float32Bytes(x))))
 			must(t, d.Wait(d.CopyIn(tensor.Float32Bytes(x), host)))
 			_, err := sent.Put(make([]float32, 7))

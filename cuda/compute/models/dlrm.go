@@ -14,30 +14,30 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// dlrm is the model of that key in plugins/models: bottom layers over a sample's numbers, a row of each
-// table, the products of every two of these vectors, and top layers over those.
+// dlrm implements the model dlrm of plugins/models. Bottom layers take a sample's numbers, and each table gives one
+// row. The top layers take the products of every two of these vectors and the bottom layers' output.
 type dlrm struct {
 	base
 	settings    models.DLRMSettings
 	firstTensor int
-	width       int // features of a sample
+	width       int // features per sample
 	bottom, top *layers
-	tables      *nn.Tables // finds rows in the stack; nil where they are looked up
+	tables      *nn.Tables // computes rows in the stack; nil if servers hold the tables
 	bags        *bags.Bags
 	features    *device.Transfer[float32]
-	back        *device.Transfer[float32] // the gradient of the features
+	back        *device.Transfer[float32] // gradient of the features, for the host
 
-	batch    *sdk.Batch // of the last Forward; nil if there was none
-	found    []int64    // by index of the batch: its row in the stack
+	batch    *sdk.Batch // batch of the last Forward; nil before the first Forward
+	found    []int64    // row in the stack, by index of the batch
 	output   tensor.Tensor
 	input    []float32 // features, on the device
 	dense    []float32 // output of the bottom layers, [samples, dim]
-	rowsAt   []float32 // rows of a sample's tables, those of the next stride elements after it
-	rowsGoTo []float32 // where their gradient goes, which lies as they do
+	rowsAt   []float32 // a sample's table rows; the next sample's begin stride elements later
+	rowsGoTo []float32 // memory for their gradient, with the same layout
 	stride   int
 
-	// Storage for the samples of a batch, which grows to the largest one.
-	numbers, numbersGradient   []float32 // input of the bottom layers, where the features have rows too
+	// Memory for the samples of a batch. The memory grows to the largest batch.
+	numbers, numbersGradient   []float32 // input of the bottom layers, if the features also contain rows
 	inputGradient              []float32
 	looked, lookedGradient     []float32 // rows of the model's own tables, [samples, tables, dim]
 	combined, combinedGradient []float32 // input of the top layers
@@ -46,7 +46,7 @@ type dlrm struct {
 
 var _ sdk.FeatureModel = (*dlrm)(nil)
 
-// NewDLRM builds the model. It takes the settings of plugins/models; blas must be auto.
+// NewDLRM builds the model from the settings of plugins/models. The setting blas must be auto.
 func NewDLRM(s models.DLRMSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (m *dlrm) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, m.end(device.Forward)
 }
 
-// lookUp says where the rows of the batch are, which it looks up in the model's own tables or finds
-// among the features, and gives the input of the bottom layers.
+// lookUp sets the place of the batch's rows: either it looks them up in the model's tables, or they are part of the
+// features. lookUp returns the input of the bottom layers.
 func (m *dlrm) lookUp(b *sdk.Batch) (numbers []float32, err error) {
 	s, q := &m.settings, m.lane.Queue
 	if m.tables == nil {
@@ -146,7 +146,7 @@ func (m *dlrm) lookUp(b *sdk.Batch) (numbers []float32, err error) {
 	return m.input, nil
 }
 
-// resize makes room for n samples.
+// resize allocates memory for n samples.
 func (m *dlrm) resize(n int) error {
 	s := &m.settings
 	tables := len(s.TableRows)
@@ -171,7 +171,7 @@ func (m *dlrm) resize(n int) error {
 	return err
 }
 
-// Evaluate implements sdk.EvaluatingModel. It is Forward, and measured as an evaluation.
+// Evaluate implements sdk.EvaluatingModel. Evaluate does a Forward that is measured as an evaluation.
 func (m *dlrm) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	m.dev.Evaluate()
 	return m.Forward(b)
@@ -185,7 +185,7 @@ func (m *dlrm) Backward(outputGradient tensor.Tensor, emit func(parameter int)) 
 	return m.backward(outputGradient, nil, emit)
 }
 
-// BackwardInput implements sdk.FeatureModel. It waits for the gradient of the features.
+// BackwardInput implements sdk.FeatureModel. BackwardInput waits for the gradient of the features.
 func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch != nil {
 		if err := checkInputGradient(inputGradient, m.batch.Size(), m.width); err != nil {
@@ -200,7 +200,7 @@ func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float
 	return err
 }
 
-// backward overwrites dx, on the device; it may be nil where the model has its own tables.
+// backward overwrites dx on the device. dx may be nil if the model has its own tables.
 func (m *dlrm) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) error {
 	if err := m.beginBack("dlrm", m.batch != nil, outputGradient, m.output); err != nil {
 		return err

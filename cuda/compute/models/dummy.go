@@ -16,22 +16,22 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// dummy is the model of that key in plugins/models: an embedding bag (mean), linear layers, and a
-// softmax over classes.
+// dummy implements the model dummy of plugins/models: an embedding bag (mean), linear layers, and a softmax over
+// classes.
 type dummy struct {
 	base
 	settings models.DummySettings
 	layers   *layers
 	bags     *bags.Bags
 
-	batch    *sdk.Batch // of the last Forward, until Initialize
+	batch    *sdk.Batch // batch of the last Forward, until Initialize
 	output   tensor.Tensor
 	embedded []float32 // [samples, embedding_dim], and its gradient
 	deltas   [2][]float32
 }
 
-// NewDummy builds the model. It takes the settings of plugins/models; engine must be layers and blas
-// must be auto.
+// NewDummy builds the model from the settings of plugins/models. The setting engine must be layers, and blas must
+// be auto.
 func NewDummy(s models.DummySettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(env.MaxBatch); err != nil {
 		return nil, err
@@ -97,14 +97,14 @@ func (m *dummy) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, m.end(device.Forward)
 }
 
-// Evaluate implements sdk.EvaluatingModel. It is Forward, and measured as an evaluation.
+// Evaluate implements sdk.EvaluatingModel. Evaluate does a Forward that is measured as an evaluation.
 func (m *dummy) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	m.dev.Evaluate()
 	return m.Forward(b)
 }
 
-// Backward implements sdk.Model. The rows of the embedding's gradient are sorted while the device goes
-// back through the layers.
+// Backward implements sdk.Model. The host sorts the rows of the embedding's gradient while the device computes the
+// layers' backward pass.
 func (m *dummy) Backward(outputGradient tensor.Tensor, emit func(parameter int)) error {
 	if err := m.beginBack("dummy", m.batch != nil, outputGradient, m.output); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (m *dummy) embeddingGradient(dy []float32) error {
 	return nil
 }
 
-// grow makes room for a batch of so many samples.
+// grow allocates memory for a batch of so many samples.
 func (m *dummy) grow(samples int) (err error) {
 	s := &m.settings
 	if m.embedded, err = engine.Grow(m.dev, m.embedded, samples*s.EmbeddingDim); err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// layers are linear layers y = x Wᵀ + b over each other, with a ReLU after some of them. Among its
-// tensors layer l has its weight at 2l and its bias at 2l+1. Forward is a launch a layer, and backward
-// three, and one more where a ReLU follows.
+// layers is a sequence of linear layers y = x Wᵀ + b, with a ReLU after some of them. Layer l has its weight in
+// tensor 2l and its bias in tensor 2l+1. Forward needs one launch per layer. Backward needs three, and one more if
+// a ReLU follows.
 type layers struct {
 	*base
-	sizes     []int // inputs, then outputs of each layer
+	sizes     []int // input size, then the output size of each layer
 	relu      func(layer int) bool
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 
-	rows        int          // of the last forward
-	capacity    int          // rows that there is room for
-	activations [][]float32  // [l] is the input of layer l, the last one the output; [rows, sizes[l]]
+	rows        int          // rows of the last forward
+	capacity    int          // rows that fit into the buffers
+	activations [][]float32  // [l] is the input of layer l, the last element is the output; [rows, sizes[l]]
 	deltas      [2][]float32 // gradients of two neighbouring activations
 }
 
@@ -35,7 +35,7 @@ func (s *layers) bind(values []tensor.Tensor, gradients []*tensor.Gradient) {
 	s.values, s.gradients = values, gradients
 }
 
-// forward gives the output for x [rows, sizes[0]], which must stay until backward.
+// forward returns the output for x [rows, sizes[0]], which must not change until backward.
 func (s *layers) forward(x []float32) ([]float32, error) {
 	s.rows = len(x) / s.sizes[0]
 	if err := s.grow(s.rows); err != nil {
@@ -49,13 +49,13 @@ func (s *layers) forward(x []float32) ([]float32, error) {
 	return s.activation(s.count()), nil
 }
 
-// backward takes the gradient of the last output and overwrites those of the parameters; emit gets
-// their numbers, that of the first one being given. dx [rows, sizes[0]] is overwritten with the
-// gradient of the input, after the last emit; it may be nil.
+// backward overwrites the gradients of the parameters. The input dy is the gradient of the last output. backward
+// calls emit with the parameters' numbers, which begin at first. After the last emit, backward overwrites dx [rows,
+// sizes[0]] with the input's gradient; dx may be nil.
 func (s *layers) backward(dy, dx []float32, first int, emit func(parameter int)) {
 	q, above, below := s.lane.Queue, s.deltas[0], s.deltas[1]
 	delta := dy
-	if s.relu(s.count() - 1) { // whose gradient is made in place
+	if s.relu(s.count() - 1) { // the gradient of ReLU is computed in place
 		delta = above[:len(dy)]
 		q.Copy(delta, dy)
 	}
@@ -79,8 +79,8 @@ func (s *layers) backward(dy, dx []float32, first int, emit func(parameter int))
 	}
 }
 
-// grow makes room for a batch of so many rows: one that the data cuts itself may be larger than any
-// before.
+// grow allocates memory for a batch of so many rows. Data parts that form their own batches may give a larger batch
+// than before.
 func (s *layers) grow(rows int) (err error) {
 	if rows <= s.capacity {
 		return nil
@@ -100,5 +100,5 @@ func (s *layers) grow(rows int) (err error) {
 	return nil
 }
 
-// activation is the part of activations[l] that the current batch fills.
+// activation returns the part of activations[l] that the current batch uses.
 func (s *layers) activation(l int) []float32 { return s.activations[l][:s.rows*s.sizes[l]] }

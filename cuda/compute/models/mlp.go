@@ -10,24 +10,24 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// mlp is the model of that key in plugins/models: layers over the features of the samples.
+// mlp implements the model mlp of plugins/models: layers over the features of the samples.
 type mlp struct {
 	base
 	settings    models.MLPSettings
 	firstTensor int
 	layers      *layers
 	features    *device.Transfer[float32]
-	back        *device.Transfer[float32] // the gradient of the features
+	back        *device.Transfer[float32] // gradient of the features, for the host
 
-	rows   int // of the last Forward; 0 if there was none
+	rows   int // rows of the last Forward; 0 before the first Forward
 	output tensor.Tensor
-	delta  []float32 // gradient of what the layers give, where that is not the output
+	delta  []float32 // gradient of the layers' output, if that is not the model's output
 	input  []float32 // gradient of the features
 }
 
 var _ sdk.FeatureModel = (*mlp)(nil)
 
-// NewMLP builds the model. It takes the settings of plugins/models; blas must be auto.
+// NewMLP builds the model from the settings of plugins/models. The setting blas must be auto.
 func NewMLP(s models.MLPSettings, env sdk.ModelEnv) (sdk.Model, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (m *mlp) Forward(b *sdk.Batch) (tensor.Tensor, error) {
 	return m.output, m.end(device.Forward)
 }
 
-// Evaluate implements sdk.EvaluatingModel. It is Forward, and measured as an evaluation.
+// Evaluate implements sdk.EvaluatingModel. Evaluate does a Forward that is measured as an evaluation.
 func (m *mlp) Evaluate(b *sdk.Batch) (tensor.Tensor, error) {
 	m.dev.Evaluate()
 	return m.Forward(b)
@@ -98,7 +98,7 @@ func (m *mlp) Backward(outputGradient tensor.Tensor, emit func(parameter int)) e
 	return m.backward(outputGradient, nil, emit)
 }
 
-// BackwardInput implements sdk.FeatureModel. It waits for the gradient of the features.
+// BackwardInput implements sdk.FeatureModel. BackwardInput waits for the gradient of the features.
 func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32,
 	emit func(parameter int)) (err error) {
 	if err := checkInputGradient(inputGradient, m.rows, m.settings.Sizes[0]); err != nil {
@@ -115,7 +115,7 @@ func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float3
 	return err
 }
 
-// backward overwrites dx, on the device, unless it is nil.
+// backward overwrites dx on the device, unless dx is nil.
 func (m *mlp) backward(outputGradient tensor.Tensor, dx []float32, emit func(parameter int)) (err error) {
 	if err := m.beginBack("mlp", m.rows > 0, outputGradient, m.output); err != nil {
 		return err

@@ -1,10 +1,9 @@
 //go:build nvidia
 
-// Package models has psbench's models on a CUDA device, under the same keys and with the same
-// settings, parameters and initial values. Forward and Backward give the compute stream kernels and
-// return: the gradients that Backward emits are complete once the stream reaches them. They wait for
-// nothing but a copy of a batch that is on its way still; who needs a result, as the criterion the
-// loss, waits for that.
+// Package models provides psbench's models on a CUDA device. Keys, settings, parameters and initial values are the
+// same as on the host. Forward and Backward launch kernels on the compute stream and return. The gradients that
+// Backward emits are complete once the stream has done that work. Forward and Backward wait only for an unfinished
+// copy of a batch. Callers that need a result wait for it, as the criterion does for the loss.
 package models
 
 import (
@@ -28,16 +27,16 @@ func Parts() []sdk.Part {
 	}
 }
 
-// base is what the models have in common.
+// base is the common part of the models.
 type base struct {
 	dev       *device.Device
-	lane      *device.Lane // the compute stream's
+	lane      *device.Lane // lane of the compute stream
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
-	failed    error // of Initialize, for the next Forward
+	failed    error // error of Initialize, returned by the next Forward
 }
 
-// newBase checks what the models have no choice of here: which library multiplies matrices.
+// newBase checks that the settings leave the choice of the library for matrix products to the device.
 func newBase(env sdk.ModelEnv, products string) (base, error) {
 	d, err := device.Of(env.Engine)
 	if err != nil {
@@ -63,7 +62,7 @@ func (b *base) bind(specs []sdk.ParameterSpec, values []tensor.Tensor, gradients
 	return nil
 }
 
-// initialize has draw write the initial values of each parameter, which are copied to the device.
+// initialize calls draw for the initial values of each parameter and copies them to the device.
 func (b *base) initialize(draw func(parameter int, values []float32)) {
 	most := 0
 	for _, v := range b.values {
@@ -82,14 +81,15 @@ func (b *base) initialize(draw func(parameter int, values []float32)) {
 	}
 }
 
-// PassFacts implements sdk.PassDescriber: there are none, but the pass has ended then. What the device
-// cannot say any more, the pass has said.
+// PassFacts implements sdk.PassDescriber. PassFacts returns no facts. The host calls it at the end of a pass, so it
+// records the last measurements. PassFacts ignores errors of the device, because the pass has already reported
+// them.
 func (b *base) PassFacts() map[string]string {
 	_ = b.dev.EndPass()
 	return nil
 }
 
-// begin begins Forward of a batch, or says why it cannot compute.
+// begin starts the Forward of a batch, or returns an error if the batch is invalid.
 func (b *base) begin(model string, batch *sdk.Batch) error {
 	b.lane = b.dev.Compute()
 	switch {
@@ -104,7 +104,7 @@ func (b *base) begin(model string, batch *sdk.Batch) error {
 	return nil
 }
 
-// beginBack begins Backward, or says what is wrong with the gradient of the output.
+// beginBack starts Backward, or returns an error if the output's gradient is invalid.
 func (b *base) beginBack(model string, forward bool, gradient, output tensor.Tensor) error {
 	b.lane = b.dev.Compute()
 	if !forward {
@@ -117,13 +117,13 @@ func (b *base) beginBack(model string, forward bool, gradient, output tensor.Ten
 	return nil
 }
 
-// end ends a phase, and says what went wrong with its launches.
+// end ends a phase and returns any error of its launches.
 func (b *base) end(p device.Phase) error {
 	b.dev.End(p)
 	return b.lane.Queue.Err()
 }
 
-// checkFeatures says that a batch has not so many numbers for each sample.
+// checkFeatures returns an error unless a batch has so many numbers for each sample.
 func checkFeatures(b *sdk.Batch, features int) error {
 	if len(b.Features) != b.Size()*features {
 		return fmt.Errorf("a batch of %d samples has %d numbers but the model takes %d for each", b.Size(),
@@ -132,7 +132,7 @@ func checkFeatures(b *sdk.Batch, features int) error {
 	return nil
 }
 
-// checkInputGradient says that there is not room for the gradient of a batch's features.
+// checkInputGradient returns an error if the memory for the features' gradient has the wrong size.
 func checkInputGradient(room []float32, rows, features int) error {
 	if rows > 0 && len(room) != rows*features {
 		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each", len(room),

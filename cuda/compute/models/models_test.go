@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { computetest.Main(m) }
 
 var must = computetest.Must
 
-// replica is a model with what trains it, on some engine.
+// replica is a model with everything to train it, on some engine.
 type replica struct {
 	engine    engine.Engine
 	model     sdk.Model
@@ -36,12 +36,12 @@ type replica struct {
 	gradients []*tensor.Gradient
 	output    []float32 // gradient of the output
 	emitted   []int
-	rows      [][]int32 // by parameter, as they were when it was emitted
+	rows      [][]int32 // by parameter: rows at the time of emission
 	seen      [][]float32
 	tickets   []engine.Ticket
 }
 
-const capacity = 64 // rows of a sparse gradient
+const capacity = 64 // most rows of a sparse gradient
 
 func build[P any](t *testing.T, parts []sdk.Part, key, settings string, env any) P {
 	t.Helper()
@@ -92,7 +92,7 @@ func newReplica(t *testing.T, e engine.Engine, key, settings, criterion string, 
 	return r
 }
 
-// emit copies a gradient out as a trainer does, and waits for nothing.
+// emit copies a gradient out like a trainer, without waiting.
 func (r *replica) emit(k int) {
 	r.emitted = append(r.emitted, k)
 	g := r.gradients[k]
@@ -101,7 +101,7 @@ func (r *replica) emit(k int) {
 	r.tickets[k] = r.engine.CopyOut(tensor.Float32Bytes(r.seen[k]), tensor.Float32Bytes(g.Values))
 }
 
-// step is an iteration; input gets the gradient of the features, unless it is nil.
+// step runs one iteration. step writes the features' gradient to input, unless input is nil.
 func (r *replica) step(t *testing.T, b *sdk.Batch, input []float32) (loss float64) {
 	t.Helper()
 	output, err := r.model.Forward(b)
@@ -125,7 +125,7 @@ func (r *replica) step(t *testing.T, b *sdk.Batch, input []float32) (loss float6
 	return loss
 }
 
-// parameters are the values on the host.
+// parameters returns the parameters' values on the host.
 func (r *replica) parameters(t *testing.T) [][]float32 {
 	t.Helper()
 	var out [][]float32
@@ -137,7 +137,7 @@ func (r *replica) parameters(t *testing.T) [][]float32 {
 	return out
 }
 
-// draw is a batch of n samples that a model takes.
+// draw returns a batch of n samples that a model accepts.
 func draw(in sdk.InputSpec, n, seed int) *sdk.Batch {
 	b := &sdk.Batch{Features: computetest.Random(n*in.Features, uint64(seed))}
 	state := uint64(seed)
@@ -151,7 +151,7 @@ func draw(in sdk.InputSpec, n, seed int) *sdk.Batch {
 			bag = append(bag, next(rows))
 		}
 		if in.Rows > 0 {
-			for range next(5) { // some are empty, some name a row twice
+			for range next(5) { // some bags are empty, some contain a row twice
 				bag = append(bag, next(in.Rows))
 			}
 		}
@@ -183,7 +183,7 @@ var cases = []struct{ name, key, settings, criterion string }{
 	{"dlrm with tables on servers", "dlrm", fmt.Sprintf(dlrmSettings, true, "servers"), "bce"},
 }
 
-// Losses, gradients as they are emitted, and parameters are those of the host over several steps.
+// Over several steps, losses, emitted gradients and parameters match those of the host.
 func TestModelsTrainAsOnTheHost(t *testing.T) {
 	d := computetest.Open(t)
 	for _, c := range cases {
@@ -230,8 +230,7 @@ func trainsAsOnTheHost(t *testing.T, d *device.Device, key, settings, criterion 
 	}
 }
 
-// An iteration gives the device work and waits for the loss alone: it allocates nothing once it has seen
-// its largest batch.
+// An iteration launches work and waits only for the loss. After the largest batch, it allocates nothing.
 func TestIterationsDoNotAllocate(t *testing.T) {
 	d := computetest.Open(t)
 	for _, c := range cases {
@@ -294,7 +293,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	}
 }
 
-// A copy in to parameters waits for the passes that read them, though they have come out before.
+// A copy in to parameters waits for the passes that read them, even if the parameters were copied out before.
 func TestPassesComeBeforeCopiesIn(t *testing.T) {
 	d := computetest.Open(t)
 	for _, c := range cases {
@@ -321,7 +320,7 @@ func TestPassesComeBeforeCopiesIn(t *testing.T) {
 	}
 }
 
-// readBackward is the same of a backward pass.
+// readBackward does the same for a backward pass.
 func readBackward(t *testing.T, d *device.Device, r *replica, b *sdk.Batch, input []float32) {
 	t.Helper()
 	gradient := tensor.Tensor{Shape: []int{2, len(r.output) / 2}, Data: r.output}

@@ -16,23 +16,24 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// mostTrainers is how many gradients a mean has at most.
+// mostTrainers is the largest number of gradients in a mean.
 const mostTrainers = 64
 
-// average answers with the mean of all trainers' gradients, which it takes on the device, in the order
-// of the ranks. A push is copied in, each to a place of its own; as the server average when it arrives,
-// so that the copies hide behind stragglers, as average_batch when the last one has. A bucket of n
-// elements from T trainers moves 4nT bytes each way between host and device, and 4n(T+1) on it, in
-// pieces, so that copies in, means and copies out overlap.
+// average answers with the mean of all trainers' gradients. average computes the mean on the device, in the order
+// of the ranks. Each push is copied in to its own place. As the server average, it copies on arrival, so that the
+// copies overlap with the wait for stragglers; as average_batch, it copies after the last push has arrived. A
+// bucket of n elements from T trainers moves 4nT bytes each way between host and device, and 4n(T+1) bytes on the
+// device. average does so in pieces, so that copies in, means and copies out overlap.
 //
-// A bucket that its trainer shares (device.Borrowed) is not copied: the mean is taken in place, and the
-// trainer is answered once the lane has been given the work, which waits on the device for the trainer's
-// and is waited for by it there. 4n(T+1) bytes move on the device, and 8n more for each trainer after the first.
+// A bucket that its trainer shares (device.Borrowed) is not copied: the mean is computed in place. The server
+// answers the trainer as soon as the lane has the work. On the device, this work waits for the trainer's earlier
+// work, and the trainer's later work waits for it. This moves 4n(T+1) bytes on the device, and 8n more for each
+// trainer after the first.
 //
-// Copies in go on a stream of their own. The lane, which takes means and copies out, waits for those of
-// a piece by an event. The lock is held while work is given, never while it is waited for: so all copies are
-// from and to pinned memory. That of a push is pinned in shared memory; what a transport keeps in memory of Go
-// is staged, a copy more by the processor each way, which the lock of its bucket alone is held over.
+// Copies in use a separate stream. The lane computes means and copies out. The lane waits for the copies of a
+// piece by an event. The lock is held while work is launched but never during a wait, so all copies use pinned memory. A
+// push in shared memory is pinned there. A push in Go memory is staged: the processor copies it once more each way,
+// under the lock of its bucket alone.
 type average struct {
 	dev      *device.Device
 	trainers int
@@ -41,16 +42,16 @@ type average struct {
 	computed *sdk.Series
 	bus      *sdk.Counter // bytes of buckets copied between host and device
 
-	mu      sync.Mutex // guards streams, and what follows
+	mu      sync.Mutex // guards streams and the fields below
 	in      *device.Lane
 	lane    *device.Lane
-	pinned  map[*float32]io.Closer // what the device adopted of the pushes' memory, by where it begins
-	copied  *driver.Event          // the copies in of the last piece
+	pinned  map[*float32]io.Closer // the device's registrations of push memory, by its start
+	copied  *driver.Event          // copies in of the last piece
 	times   times
 	scratch [mostTrainers][]float32
 }
 
-// newAverage builds either server.
+// newAverage builds average or average_batch.
 func newAverage(timing sdk.Timing) func(struct{}, sdk.ServerEnv) (sdk.Server, error) {
 	return func(_ struct{}, env sdk.ServerEnv) (sdk.Server, error) {
 		d, err := device.Of(env.Engine)
@@ -88,8 +89,8 @@ func newAverage(timing sdk.Timing) func(struct{}, sdk.ServerEnv) (sdk.Server, er
 	}
 }
 
-// Receive implements sdk.Server. It holds the bucket until the answers are given: a trainer that has
-// its answer may push again while others still get theirs.
+// Receive implements sdk.Server. Receive holds the bucket's lock until it has answered all trainers. Otherwise, an
+// answered trainer could push again while others still get their answers.
 func (s *average) Receive(p sdk.Push) error {
 	b := &s.buckets[p.Bucket]
 	b.mu.Lock()
@@ -118,7 +119,8 @@ func (s *average) Receive(p sdk.Push) error {
 	return b.answer()
 }
 
-// place finds where a push is: on the device, or in pinned memory that it is copied from, and its answer to.
+// place finds the memory of a push: on the device, or pinned host memory for the copies of the push and of its
+// answer.
 func (s *average) place(b *bucket, p sdk.Push) error {
 	t := p.Trainer
 	if b.loans[t] = s.dev.Borrowed(p.Gradient.Values); b.loans[t] != nil {
@@ -139,7 +141,7 @@ func (s *average) place(b *bucket, p sdk.Push) error {
 // Device implements sdk.DeviceServer.
 func (s *average) Device() comm.Device { return s.dev }
 
-// begin copies a push in before the others are there.
+// begin copies a push in before the other pushes arrive.
 func (s *average) begin(b *bucket, p sdk.Push) error {
 	if b.loans[p.Trainer] != nil {
 		return nil
@@ -150,7 +152,7 @@ func (s *average) begin(b *bucket, p sdk.Push) error {
 	return s.copyIn(b, p.Trainer, 0, len(p.Gradient.Values))
 }
 
-// reduce has the gradients of all pushes be their mean. It waits for those that are copied to the host.
+// reduce replaces the gradients of all pushes by their mean. reduce waits for copies to the host.
 func (s *average) reduce(b *bucket) error {
 	start := comm.Now()
 	if err := s.give(b); err != nil {
@@ -166,8 +168,9 @@ func (s *average) reduce(b *bucket) error {
 	return s.read()
 }
 
-// pin says whether the memory of a gradient is pinned. The device is asked when it is seen first, for all that
-// it has room for. Pushes come in the same memory again and again; where they do not, what comes later is not pinned.
+// pin reports whether the memory of a gradient is pinned. The first time, it asks the device to pin all memory of
+// the gradient up to its capacity. Pushes normally come in the same memory again. If they do not, later memory is
+// not pinned.
 func (s *average) pin(g *tensor.Gradient) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,19 +183,19 @@ func (s *average) pin(g *tensor.Gradient) bool {
 	return p != nil
 }
 
-// mostPins is how many places the gradients of a bucket of a trainer may lie in to be pinned.
+// mostPins is how many different places of one trainer's bucket the server pins.
 const mostPins = 8
 
-// read records what the device has measured.
+// read records the device's measurements.
 func (s *average) read() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.times.read(s.dev)
 }
 
-// PassFacts implements sdk.PassDescriber: there are none, but the pass has ended then, and its last means with it:
-// the steps after them have been waited for, since trainers look at their parameters. What the device cannot say
-// any more, the pass has said.
+// PassFacts implements sdk.PassDescriber. PassFacts returns no facts. The host calls it at the end of a pass, so it
+// records the last measurements. The last means have ended by then, because trainers have read their parameters.
+// PassFacts ignores errors of the device, because the pass has already reported them.
 func (s *average) PassFacts() map[string]string {
 	_ = s.read()
 	s.mu.Lock()
@@ -206,7 +209,7 @@ func (s *average) Answer(x *sdk.Exchange, answer *tensor.Gradient) error { retur
 
 // Reset implements sdk.Server.
 func (s *average) Reset() {
-	_ = s.dev.BeginPass() // what fails there fails the first push, too
+	_ = s.dev.BeginPass() // a failure here also fails the first push
 	for i := range s.buckets {
 		b := &s.buckets[i]
 		b.mu.Lock()
@@ -215,7 +218,7 @@ func (s *average) Reset() {
 	}
 }
 
-// Close implements io.Closer: it gives up the memory of the pushes, which goes next.
+// Close implements io.Closer. Close gives up the memory of the pushes, which their owner frees next.
 func (s *average) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

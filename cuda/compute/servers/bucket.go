@@ -15,28 +15,28 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// bucket is the pushes of a bucket that wait for the others, and its memory on the device.
+// bucket holds the pushes of a bucket that wait for the others, and the bucket's memory on the device.
 type bucket struct {
-	mu     sync.Mutex // taken before the server's
+	mu     sync.Mutex // locked before the server's
 	spec   tensor.BucketSpec
-	pushes []sdk.Push // by trainer; without a gradient until it arrives
-	begun  []bool     // by trainer: its copy in was given already
-	there  int        // pushes
+	pushes []sdk.Push // pushes by trainer; no gradient until the push arrives
+	begun  []bool     // by trainer: whether its copy in has been launched
+	there  int        // number of pushes that have arrived
 
-	host   [][]float32 // by trainer: pinned memory of its copies, that of the push or what is staged
-	staged [][]float32 // by trainer: pinned memory for pushes whose own is not; nil until one comes
+	host   [][]float32 // by trainer: pinned memory for its copies, either the push's or staged
+	staged [][]float32 // by trainer: pinned memory for pushes that are not pinned; nil until needed
 
-	loans []*device.Loan // by trainer: of a push in shared memory of the device; nil of one that is copied
-	parts [][]float32    // by trainer: what its pushes are copied to; nil until one comes
-	at    [][]float32    // by trainer: its push on the device, in either
-	mean  []float32      // of a sparse bucket, whose union fits into no push
+	loans []*device.Loan // by trainer: loan of a push in shared device memory; nil if the push is copied
+	parts [][]float32    // by trainer: device memory for copied pushes; nil until needed
+	at    [][]float32    // by trainer: its push on the device, copied or shared
+	mean  []float32      // mean of a sparse bucket, whose union does not fit into a push
 
-	done *driver.Event // when it has passed the answer is in the gradients
+	done *driver.Event // once reached, the gradients hold the answer
 
-	// Of a sparse bucket.
+	// For a sparse bucket.
 	merger *tensor.RowMerger
 	union  []int32                   // rows of the answer
-	places []*device.Transfer[int32] // by trainer: where its rows are in the answer
+	places []*device.Transfer[int32] // by trainer: positions of its rows in the answer
 }
 
 func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
@@ -60,7 +60,7 @@ func (b *bucket) open(s *average, spec tensor.BucketSpec) (err error) {
 	return err
 }
 
-// makeRoom makes room on the device for the pushes of a trainer that does not share its own.
+// makeRoom allocates device memory for the pushes of a trainer that does not share its memory.
 func (b *bucket) makeRoom(d *device.Device, trainer int) (err error) {
 	if b.parts[trainer] == nil {
 		b.parts[trainer], err = engine.Floats(d, b.spec.Room())
@@ -68,10 +68,10 @@ func (b *bucket) makeRoom(d *device.Device, trainer int) (err error) {
 	return err
 }
 
-// staging says that a push of the round is copied from the host and its answer to it.
+// staging reports whether some push of the round is copied between host and device.
 func (b *bucket) staging() bool { return slices.Contains(b.loans, nil) }
 
-// stage takes a push to pinned memory beside its own.
+// stage copies a push to separate pinned memory.
 func (b *bucket) stage(d *device.Device, p sdk.Push) error {
 	if b.staged[p.Trainer] == nil {
 		room := b.spec.Room()
@@ -86,7 +86,7 @@ func (b *bucket) stage(d *device.Device, p sdk.Push) error {
 	return nil
 }
 
-// unstage brings the means to where the pushes lie, which some are in already.
+// unstage copies the means to the memory of the pushes. Some means are already there.
 func (b *bucket) unstage() {
 	for t, p := range b.pushes {
 		if b.loans[t] == nil && b.staged[t] != nil && unsafe.SliceData(b.host[t]) == unsafe.SliceData(b.staged[t]) { // #nosec G103 -- compared
@@ -95,7 +95,7 @@ func (b *bucket) unstage() {
 	}
 }
 
-// answer gives each trainer its own gradient back, which holds the mean.
+// answer returns each trainer its own gradient, which now holds the mean.
 func (b *bucket) answer() error {
 	defer b.forget()
 	for _, p := range b.pushes {
@@ -106,7 +106,7 @@ func (b *bucket) answer() error {
 	return nil
 }
 
-// key is the batch of the pushes, of which there is one at least, and the bucket.
+// key returns the batch of the pushes and the bucket. There must be at least one push.
 func (b *bucket) key() sdk.Key {
 	for _, p := range b.pushes {
 		if p.Gradient != nil {

@@ -15,27 +15,27 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// embedding is the server of that key in plugins/servers: a table of which bags of rows are looked up,
-// and whose rows an optimizer steps by the gradients of the bags. A call of n indices moves its bags'
-// columns between host and device, and on it 4 n width bytes.
+// embedding implements the server embedding of plugins/servers. embedding looks up bags of rows in a table, and an
+// optimizer steps the rows by the gradients of the bags. A call of n indices copies its bags' columns between host
+// and device and moves 4 n width bytes on the device.
 type embedding struct {
 	dev      *device.Device
 	settings servers.EmbeddingSettings
 	env      sdk.TableEnv
 	bags     *bags.Bags
-	columns  *device.Transfer[float32] // of the bags of a call
-	looked   []float32                 // what a lookup found, on the device
+	columns  *device.Transfer[float32] // columns of a call's bags
+	looked   []float32                 // result of a lookup, on the device
 
-	values    []tensor.Tensor // the table; without data until the first Reset
+	values    []tensor.Tensor // the table; no data until the first Reset
 	optimizer optimizer.Optimizer
-	gradient  tensor.Gradient // of an update: the rows that it names
-	storage   []float32       // its values
-	failed    error           // of Reset
+	gradient  tensor.Gradient // gradient of an update, with its rows
+	storage   []float32       // values of gradient
+	failed    error           // error of Reset
 }
 
 var _ sdk.Holder = (*embedding)(nil)
 
-// NewEmbedding builds the server, with the settings of plugins/servers.
+// NewEmbedding builds the server from the settings of plugins/servers.
 func NewEmbedding(s servers.EmbeddingSettings, env sdk.TableEnv) (sdk.TableServer, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (e *embedding) Update(call *comm.TableCall) error {
 	return e.optimizer.Step()
 }
 
-// sum adds up the gradients of the bags that name a row, for each row, which it returns.
+// sum adds up, for each row, the gradients of the bags that contain it. sum returns the rows.
 func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
 	q := e.dev.Compute().Queue
 	room, err := e.columns.Room(call.Bags() * width)
@@ -149,8 +149,8 @@ func (e *embedding) sum(call *comm.TableCall, width int) ([]int32, error) {
 	return rows, q.Err()
 }
 
-// Reset implements sdk.TableServer. The first one allocates the table: only by then are the tables of
-// all servers known to fit into memory.
+// Reset implements sdk.TableServer. The first call allocates the table: only then is it known that all servers'
+// tables fit into memory.
 func (e *embedding) Reset() { e.failed = e.reset() }
 
 func (e *embedding) reset() (err error) {
@@ -171,8 +171,9 @@ func (e *embedding) reset() (err error) {
 	return e.optimizer.Reset()
 }
 
-// PassFacts implements sdk.PassDescriber: there are none, but the pass has ended then. Nobody has waited for its
-// last update. What the device cannot say any more, the pass has said.
+// PassFacts implements sdk.PassDescriber. PassFacts returns no facts. The host calls it at the end of a pass, so it
+// waits for the last update and records the last measurements. PassFacts ignores errors of the device, because the
+// pass has already reported them.
 func (e *embedding) PassFacts() map[string]string {
 	if e.dev.Compute().Stream.Synchronize() == nil {
 		_ = e.dev.EndPass()

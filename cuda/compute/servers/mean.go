@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/cuda/driver"
 )
 
-// give gives the streams all that a mean takes, whose end it marks.
+// give launches all work of a mean and records an event at its end.
 func (s *average) give(b *bucket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,7 +20,7 @@ func (s *average) give(b *bucket) error {
 			}
 		}
 	}
-	if !b.staging() { // else the host waits for the mean, and measures it
+	if !b.staging() { // otherwise the host waits for the mean and measures it
 		s.times.shared.Begin(s.computed, b.key())
 	}
 	give := s.giveDense
@@ -44,7 +44,7 @@ func (s *average) give(b *bucket) error {
 	return b.done.Record(s.lane.Stream)
 }
 
-// pieceElements are copied, averaged and copied back at a time: 4 MiB.
+// pieceElements is the number of elements that are copied, averaged and copied back at a time: 4 MiB.
 const pieceElements = 1 << 20
 
 func (s *average) giveDense(b *bucket) error {
@@ -76,7 +76,7 @@ func (s *average) giveDense(b *bucket) error {
 	return nil
 }
 
-// bring takes elements of a mean to where a trainer finds its answer, which may be where they are.
+// bring copies elements of a mean to the place of a trainer's answer, unless they are already there.
 func (s *average) bring(b *bucket, trainer, from, to int, mean []float32) error {
 	if b.loans[trainer] == nil {
 		return s.copyOut(b, b.host[trainer][from:to], mean)
@@ -87,8 +87,8 @@ func (s *average) bring(b *bucket, trainer, from, to int, mean []float32) error 
 	return nil
 }
 
-// giveSparse adds up the rows of all pushes over their union. A row that some did not push counts as
-// 0 there.
+// giveSparse adds up the rows of all pushes over their union. A row that some trainer did not push counts as 0 for
+// that trainer.
 func (s *average) giveSparse(b *bucket) error {
 	b.merger.Reset()
 	for t, p := range b.pushes {
@@ -146,7 +146,7 @@ func (s *average) copyOut(b *bucket, host, memory []float32) error {
 	return s.lane.Stream.CopyOut(unsafe.Pointer(unsafe.SliceData(host)), address(memory), 4*len(host)) // #nosec G103 -- the driver takes addresses
 }
 
-// awaitCopies has the lane wait for the copies in that were given so far.
+// awaitCopies makes the lane wait for all copies in so far.
 func (s *average) awaitCopies() error {
 	if err := s.copied.Record(s.in.Stream); err != nil {
 		return err

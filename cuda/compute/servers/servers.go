@@ -1,8 +1,8 @@
 //go:build nvidia
 
-// Package servers has psbench's parameter servers on a CUDA device, under the same keys: average and
-// average_batch, whose means are taken there, and embedding, whose table lies there. The server
-// batch_update is that of plugins/servers, which averages and steps by the engine.
+// Package servers provides psbench's parameter servers on a CUDA device, under the same keys. average and
+// average_batch compute their means on the device, and embedding keeps its table there. The server batch_update is
+// the one of plugins/servers; the engine averages and steps for it.
 package servers
 
 import (

@@ -26,18 +26,18 @@ func part(parts []sdk.Part, key string) sdk.Part {
 	return parts[slices.IndexFunc(parts, func(p sdk.Part) bool { return p.Key == key })]
 }
 
-// The second bucket goes in several pieces, the third is a table.
+// The second bucket consists of several pieces, the third is a table.
 var buckets = []tensor.BucketSpec{
 	{Index: 0, Elements: 77},
 	{Index: 1, Elements: 1<<20 + 1000},
 	{Index: 2, Sparse: true, TableRows: 40, Width: 3, Elements: 120, Capacity: 20},
 }
 
-// draw is a trainer's gradient of a batch.
+// draw returns a trainer's gradient of a batch.
 func draw(spec tensor.BucketSpec, trainer int, batch int64) *tensor.Gradient {
 	g := tensor.NewGradient(spec)
 	if spec.Sparse {
-		n := (trainer + int(batch)) % 4 // of trainer 0 there are none in batch 0
+		n := (trainer + int(batch)) % 4 // trainer 0 has no rows in batch 0
 		g.Rows, g.Values = g.Rows[:n], g.Values[:n*spec.Width]
 		for i := range g.Rows {
 			g.Rows[i] = int32(i*3 + trainer%2 + int(batch))
@@ -54,8 +54,8 @@ func mean(t *testing.T, spec tensor.BucketSpec, pushed []*tensor.Gradient) *tens
 	return &answer
 }
 
-// Trainers push all buckets of several batches at once, from goroutines of their own, and each is
-// answered with the mean before it goes on.
+// Trainers push all buckets of several batches concurrently, each from its own goroutine. Each gets the mean before
+// it continues.
 func TestMeans(t *testing.T) {
 	d := computetest.Open(t)
 	for _, key := range []string{"average", "average_batch"} {
@@ -68,15 +68,15 @@ func TestMeans(t *testing.T) {
 	}
 }
 
-// memory is where the buckets of trainers lie.
+// memory is the kind of memory that holds the trainers' buckets.
 type memory string
 
 const (
-	neighbours memory = "memory of Go" // one after the other, so that they share pages
+	neighbours memory = "memory of Go" // buckets one after the other, so that they share pages
 	segments   memory = "shared memory"
 )
 
-// stores has memory for each bucket of each trainer.
+// stores returns memory for each bucket of each trainer.
 func (m memory) stores(t *testing.T, trainers int) [][]*tensor.Gradient {
 	stores := make([][]*tensor.Gradient, trainers)
 	whole := make([]float32, 3, 1<<23)
@@ -96,7 +96,7 @@ func (m memory) stores(t *testing.T, trainers int) [][]*tensor.Gradient {
 	return stores
 }
 
-// takesMeans has trainers push from stores, whose memory stays the same.
+// takesMeans makes trainers push from stores, whose memory stays the same.
 func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores [][]*tensor.Gradient) {
 	t.Helper()
 	recorder := &sdk.Recorder{}
@@ -154,7 +154,7 @@ func takesMeans(t *testing.T, d *device.Device, key string, trainers int, stores
 			}
 		})
 	}
-	means, pieces := batches*len(buckets), batches*(len(buckets)+1) // bucket 1 has two
+	means, pieces := batches*len(buckets), batches*(len(buckets)+1) // bucket 1 has two pieces
 	for name, want := range map[string][2]int{
 		"average computation": {means, means}, "device average": {pieces, pieces},
 		"device copy in":  {means * trainers, pieces * trainers},
@@ -191,7 +191,7 @@ func TestPushesThatAreWrong(t *testing.T) {
 	}
 }
 
-// The table answers and steps as that of the host.
+// The table answers and steps like the table on the host.
 func TestTables(t *testing.T) {
 	d := computetest.Open(t)
 	recorder := &sdk.Recorder{}
@@ -234,7 +234,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// measured requires so many spans of each name, which are counted.
+// measured requires these numbers of spans by name.
 func measured(t *testing.T, r *sdk.Recorder, want map[string]int64) {
 	t.Helper()
 	for _, s := range r.All().Series {
@@ -255,7 +255,7 @@ func measured(t *testing.T, r *sdk.Recorder, want map[string]int64) {
 	}
 }
 
-// call has bags of rows, and room for other tables' columns between those of this one.
+// call returns a call with bags of rows. The call has room for other tables' columns between those of this table.
 func call(indices, offsets []int64) *comm.TableCall {
 	c := &comm.TableCall{Indices: indices, Offsets: offsets, Stride: 10, Width: 6}
 	c.Values = make([]float32, c.Bags()*c.Stride)

@@ -9,9 +9,9 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// times are what the server average measures on the device, by batch and bucket, and of a large bucket
-// by piece: pushes that are copied in, means, and answers that are copied out; and of buckets that are shared
-// by all the whole mean, which the host does not wait for.
+// times are the device measurements of the server average, by batch and bucket, and by piece for a large bucket.
+// The measurements cover copies in of pushes, means, and copies out of answers. For buckets that all trainers
+// share, the measurements cover the whole mean, because the host does not wait for it.
 type times struct {
 	in, lane, shared      *device.Timer
 	copyIn, mean, copyOut *sdk.Series
@@ -32,7 +32,8 @@ func (t *times) open(d *device.Device, r *sdk.Recorder, in, lane *device.Lane) (
 	return err
 }
 
-// read records what has ended, and keeps the clock, whose stream the server gives no work.
+// read records measurements that have ended, and keeps the clock set. The server gives no work to the clock's
+// stream.
 func (t *times) read(d *device.Device) error {
 	return errors.Join(t.in.Read(), t.lane.Read(), t.shared.Read(), d.KeepTime())
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// constant is a model whose parameters begin with the seed.
+// constant is a model whose parameters start at the seed.
 type constant struct {
 	sdk.Model
 	engine engine.Engine
@@ -39,8 +39,8 @@ func (c *constant) Initialize(seed uint64) {
 	}
 }
 
-// Server batch_update takes means on the device, and has the parameters that it has on the host, bit by bit,
-// whoever is in a round and in whatever order they come.
+// Server batch_update computes means on the device. The server's parameters match the host's bit for bit, for any
+// trainers in a round and any order of arrival.
 func TestUpdates(t *testing.T) {
 	d := computetest.Open(t)
 	const trainers = 3

@@ -1,11 +1,12 @@
-// The double of NCCL: a libnccl.so.2 for tests, on the double of the driver, of which it uses what the API has.
+// The double of NCCL: a libnccl.so.2 for tests. This library uses only the public API of the driver's double.
 //
-// A collective is three pieces of work on the stream that it is given: a copy to pinned memory, a host function that
-// meets the other ranks, and a copy back. So it runs when work of streams runs, and has the stream wait for peers as a
-// kernel of NCCL does: for good where one is gone. Ranks meet in a page of the process that made the unique id, which
-// others open by /proc while that lives, so nothing outlives the processes. Where the real one is strict, so is this:
-// two ranks of one device are refused, and nothing may be asked of a communicator, but how it is, while a call is in progress.
-// A communicator keeps the error of a call that was refused: every later call answers it, until the communicator is aborted.
+// A collective is three pieces of work on a stream: a copy to pinned memory, a host function that meets the other
+// ranks, and a copy back. So it runs when the stream's work runs, and the stream waits for peers like a kernel of
+// NCCL. If a peer is gone, it waits forever. Ranks meet in a memory page of the process that made the unique id.
+// The others open this page by /proc while that process lives, so nothing outlives the processes. The double is as
+// strict as NCCL: it refuses two ranks on the same device, and while a call is in progress, a communicator answers
+// only the query of its state. A communicator keeps the error of a refused call. Every later call returns this
+// error until the communicator is aborted.
 //
 // Environment (read at each use):
 //   PSBENCH_DOUBLE_NCCL_VERSION=N     version (22105)
@@ -43,23 +44,23 @@ typedef struct { char bytes[128]; } Id;
 typedef struct { uint32_t magic; int pid, file; } Spot;
 typedef struct { size_t size; unsigned magic, version; int blocking; } Settings;
 
-// Meeting is where ranks meet. Counts of each rank only grow; others wait for them.
+// Meeting is the memory in which ranks meet. The counts of each rank only grow, and others wait for them.
 typedef struct {
     uint32_t joined[RANKS], put[RANKS], taken[RANKS], left[RANKS];
     char uuid[RANKS][16];
-    uint64_t asked[RANKS];             // what the rank is at: count and operation
+    uint64_t asked[RANKS];             // current count and operation of each rank
     float chunk[RANKS][CHUNK];
 } Meeting;
 
 typedef struct Comm {
     Meeting *meeting;
     CUcontext context;
-    CUstream stream;                   // of all its work
+    CUstream stream;                   // stream for all its work
     int ranks, rank, state;
     uint32_t chunks;
-    uint64_t asked, met;               // all-reduces; met: those whose host function has run
+    uint64_t asked, met;               // all-reduces; met: number whose host function has run
     bool called, aborted, finalized;
-    pthread_t thread;                  // of what is in progress
+    pthread_t thread;                  // thread of the call in progress
     bool threaded;
     struct Reduction *works;
 } Comm;
@@ -72,7 +73,7 @@ typedef struct Reduction {
     CUdeviceptr from, to;
     size_t count, room;
     uint64_t number;
-    int operation, broken;             // broken: -1 if it is not
+    int operation, broken;             // broken: -1 if the reduction is not broken
     CUstream stream;
 } Reduction;
 
@@ -97,7 +98,7 @@ static bool complain(const char *what) {
 
 static int state_of(Comm *c) { return __atomic_load_n(&c->state, __ATOMIC_ACQUIRE); }
 static void say(Comm *c, int state) { __atomic_store_n(&c->state, state, __ATOMIC_RELEASE); }
-// refused has the communicator keep an error, as one does whose calls do not wait.
+// refused stores an error in the communicator, as NCCL does if calls do not wait.
 static int refused(Comm *c, int code) {
     if (code) say(c, code);
     return code;
@@ -105,7 +106,7 @@ static int refused(Comm *c, int code) {
 
 static bool gone(Comm *c) { return __atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE); }
 
-// meet waits until the count of every rank has come to n; false if the communicator is aborted first.
+// meet waits until the count of every rank has reached n. meet returns false if the communicator is aborted first.
 static bool meet(Comm *c, uint32_t *counts, uint32_t n) {
     for (int r = 0; r < c->ranks; r++)
         while ((int32_t)(__atomic_load_n(&counts[r], __ATOMIC_ACQUIRE) - n) < 0) {
@@ -135,7 +136,7 @@ API int ncclGetVersion(int *version) {
 API int ncclGetUniqueId(Id *id) {
     int code = demanded(__func__);
     if (code) return code;
-    // The file stays open for as long as the process lives, since others may open it at any time.
+    // The file stays open until the process ends, since others may open it at any time.
     Spot place = {MAGIC, getpid(), memfd_create("nccl-double", MFD_CLOEXEC)};
     if (place.file < 0 || ftruncate(place.file, sizeof(Meeting))) return SYSTEM_ERROR;
     memset(id, 0, sizeof *id);
@@ -178,7 +179,8 @@ API int ncclCommInitRankConfig(Comm **comm, int ranks, Id id, int rank, Settings
     return IN_PROGRESS;
 }
 
-// exchange is the host function: chunk by chunk all ranks put theirs, and each takes the sum, in the order of ranks.
+// exchange is the host function. Chunk by chunk, all ranks write their values, and each rank reads the sum, added
+// in the order of ranks.
 static void exchange(void *with) {
     Reduction *w = with;
     Comm *c = w->comm;
@@ -205,7 +207,8 @@ static void exchange(void *with) {
     __atomic_store_n(&c->met, w->number, __ATOMIC_RELEASE);
 }
 
-// stage finds room for an all-reduce: that of one whose copy back has ended, as one that came after it has met.
+// stage finds memory for an all-reduce. stage reuses the memory of an earlier one whose copy back has ended. This
+// is certain once a later all-reduce has met.
 static Reduction *stage(Comm *c, size_t count) {
     for (Reduction *w = c->works; w; w = w->next)
         if (w->room >= count && w->number < __atomic_load_n(&c->met, __ATOMIC_ACQUIRE)) return w;
@@ -224,7 +227,7 @@ static int enqueue(Reduction *w) {
     return SUCCESS;
 }
 
-// late puts the first work on its stream once the call has returned for a while.
+// late puts the first work on its stream some time after the call has returned.
 static void *late(void *with) {
     Reduction *w = with;
     usleep(3000);

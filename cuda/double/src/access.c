@@ -1,12 +1,12 @@
-// Loads, stores and atomic instructions: every address is looked up in its allocation.
+// Loads, stores and atomic instructions. Every address is looked up in its allocation.
 #include <string.h>
 
 #include "interpret.h"
 
 typedef struct {
-    uint64_t address[LANES];           // in its own space
+    uint64_t address[LANES];           // within its own space
     uint8_t *bytes[LANES];
-    bool row, same;                    // of all lanes: neighbours in memory; one address
+    bool row, same;                    // of all lanes: row: neighbours in memory; same: one address
 } Addresses;
 
 static bool misaligned(Launch *l, Warp *w, const Addresses *a, uint32_t mask, unsigned bytes) {
@@ -169,7 +169,7 @@ static uint64_t combine(const Instruction *i, uint64_t old, uint64_t x, uint64_t
     }
 }
 
-// atomic takes the lanes in random order, as a device may.
+// atomic processes the lanes in random order, as a device may.
 static void atomic(Launch *launch, Warp *w, const Instruction *i, const Addresses *a, uint32_t mask) {
     bool wide = i->size == 8;
     void *d = slot(w, i->d), *x = slot(w, i->b), *y = slot(w, i->c);
@@ -211,7 +211,7 @@ bool access_run(Launch *l, Warp *w, const Instruction *i, uint32_t mask) {
         for (int lane = 0; lane < LANES; lane++) a.address[lane] = base[lane] + i->immediate;
     }
     if (i->space != GENERIC) return run(l, w, i, &a, mask, i->space);
-    // Generic addresses: lanes by the space that they are in.
+    // Generic addresses: the lanes are sorted by their space.
     uint32_t in[3] = {0};
     for (int lane = 0; lane < LANES; lane++) {
         if (!(mask >> lane & 1)) continue;

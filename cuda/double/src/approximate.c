@@ -1,11 +1,12 @@
-// The instructions that a device approximates: the exact value, and an error at random within the bound that the
-// manual of PTX gives. It follows from seed and operands alone, as a device too gives the same for the same.
+// The instructions that a device approximates. The result is the exact value plus a random error within the bound
+// of the PTX manual. The error depends only on the seed and the operands, because a device also gives the same
+// result for the same operands.
 #include <math.h>
 #include <string.h>
 
 #include "interpret.h"
 
-// unit answers a number in [-1, 1].
+// unit returns a number in [-1, 1].
 static double unit(int op, float x, float y) {
     uint32_t bits[2];
     memcpy(&bits[0], &x, 4);
@@ -14,7 +15,7 @@ static double unit(int op, float x, float y) {
     return (double)(int64_t)(h >> 11) / (1ull << 52) - 1;
 }
 
-// relative errs by at most bound, the rounding to float included.
+// relative errs by at most bound, including the rounding to float.
 static float relative(double exact, double bound, int op, float x, float y) {
     if (!isfinite(exact) || exact == 0) return (float)exact;
     return (float)(exact * (1 + (bound - 0x1p-24) * unit(op, x, y)));
@@ -38,7 +39,7 @@ float approximate_tanh(float x) { return relative(tanh(x), 0x1p-11, 5, x, 0); }
 float approximate_sqrt(float x) { return relative(sqrt(x), 0x1p-23, 6, x, 0); }
 float approximate_rsqrt(float x) { return relative(1 / sqrt(x), 0x1p-22 * 0.53, 7, x, 0); }
 
-// approximate_quotient errs by at most so many units in the last place.
+// approximate_quotient errs by at most the given number of units in the last place.
 float approximate_quotient(float x, float y, int ulps) {
     double exact = (double)x / y;
     float nearest = fabsf((float)exact);

@@ -1,7 +1,8 @@
-// Reads functions of PTX: parameters, declarations and statements, into the program of the entry that uses them.
+// Reads PTX functions with their parameters, declarations and statements. The result becomes part of the program of
+// the entry that uses them.
 //
-// Each function that an entry calls is read into its program once, with registers, local memory and parameters of
-// its own at fixed places; so functions that call themselves are refused.
+// Each function that an entry calls is read into the entry's program once. The function has its own registers,
+// local memory and parameters at fixed places, so recursive functions are refused.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static Operand constant_slot(Builder *b, int bytes) {
     uint32_t size = (bytes == 8 ? 8 : 4) * LANES;
     if (p->constant_bytes / BLOCK != (p->constant_bytes + size) / BLOCK || !p->constants) {
         uint8_t *more = parser_allocate(b->parser, (p->constant_bytes / BLOCK + 2) * BLOCK);
-        // Vectors of lanes are read aligned.
+        // Vectors of lanes must be aligned.
         more = (uint8_t *)(((uintptr_t)more + 63) & ~(uintptr_t)63);
         if (p->constant_bytes) memcpy(more, p->constants, p->constant_bytes);
         p->constants = more;
@@ -119,7 +120,8 @@ static uint32_t place(uint32_t *used, uint32_t bytes, uint32_t align) {
     return at;
 }
 
-// builder_name also answers the unit's names, and gives its shared variables their place in this program.
+// builder_name also looks up the unit's names. builder_name gives the unit's shared variables their place in this
+// program.
 Name *builder_name(Builder *b, const char *text, size_t length) {
     Name *name = names_get(&b->names, text, length);
     if (name) return name;
@@ -186,7 +188,7 @@ struct Callee *builder_callee(Builder *b, const char *name) {
     return callee;
 }
 
-// head reads the parameters of the function that is to be read.
+// head reads the parameters of the next function.
 static void head(Builder *b, FunctionText *f) {
     Parser *p = b->parser;
     Cursor c = f->head;
@@ -247,7 +249,7 @@ static void registers(Builder *b, Cursor *c) {
     cursor_expect(p, c, ';');
 }
 
-// scope reads what follows the { of a call: which names its parameters have here.
+// scope reads the text after the { of a call, which maps the parameters to names.
 static void scope(Builder *b, Cursor inner) {
     Parser *p = b->parser;
     const char *end = strchr(inner.at, '}');
@@ -357,7 +359,7 @@ static void function(Builder *b, FunctionText *f) {
     flow_join(b->parser, p, begin, p->count);
 }
 
-// refuse_recursion follows the calls from the function at begin; depth says how many are under way.
+// refuse_recursion follows the calls from the function at begin; depth is the number of calls under way.
 static void refuse_recursion(Builder *b, int begin, int depth) {
     if (depth > b->callee_count) parser_fail(b->parser, b->program->code[begin].line, "a function that calls itself");
     for (int i = begin; i < b->program->count; i++) {

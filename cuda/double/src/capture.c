@@ -1,4 +1,4 @@
-// Capture: what is asked of a stream becomes nodes of a graph, in the order that the stream and events make.
+// Capture: the work of a stream becomes nodes of a graph. Streams and events determine the order of the nodes.
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ bool capture_forbids(Context *c) {
 
 CUresult capture_wait(Stream *s, Event *e) {
     if (!e->capture) {
-        // Work outside the capture cannot be waited for within it.
+        // A capture cannot wait for work outside of it.
         if (!e->last) return CUDA_SUCCESS;
         s->capture->status = 2;
         return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
@@ -111,7 +111,7 @@ API CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
     return leave(CUDA_SUCCESS);
 }
 
-// reaches says whether the nodes come before the end of the origin, where the capture ends.
+// reaches reports whether the nodes come before the end of the origin stream, where the capture ends.
 static bool reaches(const Capture *k, Node *node) {
     uint8_t *seen = calloc(k->graph->count + 1, 1);
     if (!seen) abort();

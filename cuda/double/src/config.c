@@ -1,4 +1,4 @@
-// Reads the environment, and makes the random choices that follow from its seed.
+// Reads the environment, and makes random choices from its seed.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static uint64_t number(const char *name, uint64_t otherwise) {
     _exit(2);
 }
 
-// read_peers takes pairs A:B: device A reaches device B.
+// read_peers reads pairs A:B, meaning that device A reaches device B.
 static void read_peers(const char *pairs) {
     int device, peer, length;
     for (const char *at = pairs; at && *at; at += length + (at[length] == ',')) {

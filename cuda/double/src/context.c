@@ -1,4 +1,4 @@
-// Contexts: the primary one of each device and others, and the stack of current ones that each thread has.
+// Contexts: the primary context of each device, other contexts, and each thread's stack of current contexts.
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,8 +47,8 @@ static CUresult create(CUdevice device, unsigned flags, bool primary, Context **
     return CUDA_SUCCESS;
 }
 
-// destroy frees all that is in the context, and says what was left there. The context itself stays, since threads
-// may still have it as their current one.
+// destroy frees everything in the context and reports leaks. The context itself stays, because threads may still
+// have it as their current context.
 static void destroy(Context *c) {
     context_wait(c);
     int allocations = memory_count(c), pinned = host_count(c), streams = 0, events = 0, modules = 0;
@@ -160,7 +160,7 @@ API CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
     return leave(CUDA_SUCCESS);
 }
 
-// Limits and cache configurations are hints, which the double takes and does not need.
+// Limits and cache configurations are only hints. The double accepts and ignores them.
 API CUresult cuCtxSetLimit(int limit, size_t value) {
     (void)value;
     ENTER_CONTEXT();

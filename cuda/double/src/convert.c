@@ -1,10 +1,10 @@
-// Conversions between types, as cvt makes them.
+// Conversions between types, as by the instruction cvt.
 #include <math.h>
 #include <string.h>
 
 #include "interpret.h"
 
-// A value of any type, exactly: long double has 64 bits of mantissa.
+// value_of returns a value of any type exactly: long double has 64 bits of mantissa.
 static long double value_of(Type type, uint64_t bits) {
     float f;
     double d;
@@ -52,7 +52,8 @@ static long double to_integral(int round, long double x) {
     }
 }
 
-// directed says whether the nearest value is on the wrong side for the rounding, and in which direction to go.
+// directed checks whether the nearest value is on the wrong side for the rounding mode, and returns the direction
+// to correct.
 static int directed(int round, long double nearest, long double x) {
     bool down = round == ROUND_RM || (round == ROUND_RZ && x > 0), up = round == ROUND_RP || (round == ROUND_RZ && x < 0);
     return down && nearest > x ? -1 : up && nearest < x ? 1 : 0;

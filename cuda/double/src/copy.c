@@ -1,8 +1,8 @@
-// Copies and fills: what the calls ask for, and when they return.
+// Copies and fills: the calls, and when they return.
 //
-// With pageable host memory a copy to the device returns when its bytes are staged, and one from the device when it
-// is done. With pinned memory an asynchronous copy returns at once and touches the host memory when it runs. Host memory
-// that is pinned in part is refused.
+// With pageable host memory, a copy to the device returns once its bytes are staged, and a copy from the device
+// returns once it is done. With pinned memory, an asynchronous copy returns at once and accesses the host memory
+// when it runs. Partially pinned host memory is refused.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-// Makes instructions of statements: those that work lane by lane, after the table of ops.h.
+// Translates statements to instructions that work lane by lane, using the table of ops.h.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 typedef struct {
     const char *name;
-    int op, d, a, b, c;                // bytes of the operands
+    int op, d, a, b, c;                // sizes of the operands in bytes
 } LaneOp;
 
 static const LaneOp lane_ops[] = {
@@ -156,7 +156,7 @@ int statement_list(Statement *s, char *text, char *items[4]) {
     return count;
 }
 
-// take_apart cuts guard, opcode and operands.
+// take_apart separates guard, opcode and operands.
 static void take_apart(Statement *s, char *text) {
     s->guard = NO_OPERAND;
     if (*text == '@') {
@@ -193,7 +193,7 @@ static bool is(const char *name, const char *among) {
     return false;
 }
 
-// table_name writes the name under which the table has the instruction: what means the same has one name there.
+// table_name writes the instruction's name in the table. Equivalent instructions have the same name there.
 static void table_name(Statement *s, char *name, size_t size) {
     const char *base = s->parts[0];
     char type[8];
@@ -227,7 +227,7 @@ static bool is_clamped(int op) {
     return op == OP_add_f32 || op == OP_sub_f32 || op == OP_mul_f32 || op == OP_fma_f32;
 }
 
-// compare makes setp.lt.and.s32 p|q, a, b, r of up to three instructions.
+// compare translates setp.lt.and.s32 p|q, a, b, r to up to three instructions.
 static void compare(Statement *s, int op, int bytes, const char *combine) {
     Builder *b = s->builder;
     char *second = strchr(s->operands[0], '|');

@@ -1,4 +1,4 @@
-// Makes instructions of statements that touch memory, control the flow, or look at other lanes.
+// Translates statements that access memory, change the control flow, or read other lanes.
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,7 +164,7 @@ static void convert(Statement *s) {
     i->a = i->b = i->c = a;
 }
 
-// pack makes mov.b64 %rd1, {%r1, %r2} and its inverse; false if it is a plain mov.
+// pack translates mov.b64 %rd1, {%r1, %r2} and its inverse. pack returns false for a plain mov.
 static bool pack(Statement *s) {
     if (s->count != 2) return false;
     if (!strcmp(s->operands[1], "%clock") || !strcmp(s->operands[1], "%clock64") || !strcmp(s->operands[1], "%globaltimer")) {
@@ -187,7 +187,7 @@ static bool pack(Statement *s) {
     i->size = (uint8_t)part;
     i->count = (uint8_t)count;
     i->flags = whole == 8 ? FLAG_WIDE : 0;
-    i->a = other;                      // the whole; the elements are d, e and more
+    i->a = other;                      // the whole; its elements are d, e and more
     i->d = values[0];
     i->e = count > 1 ? values[1] : NO_OPERAND;
     if (count > 2) i->more[0] = values[2], i->more[1] = values[3];
@@ -232,7 +232,7 @@ static void vote(Statement *s) {
     Operand mask = statement_value(s, s->operands[2], 4);
     Instruction *i = statement_emit(s, OP_vote);
     i->compare = (uint8_t)mode;
-    i->flags = negated ? FLAG_SIGNED : 0;              // here: of the opposite
+    i->flags = negated ? FLAG_SIGNED : 0;              // here: negates the predicate
     i->d = d, i->a = x, i->more[0] = mask;
 }
 

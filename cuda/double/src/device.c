@@ -17,7 +17,8 @@ void device_lost(void) {
 }
 int devices_lost(void) { return lost; }
 
-// device_clock_ns starts anywhere and runs fast, by 50 millionths unless told otherwise: it is not the host's clock.
+// device_clock_ns starts at an arbitrary value and runs fast, by 50 millionths unless configured otherwise.
+// device_clock_ns differs from the host's clock.
 uint64_t device_clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -182,6 +183,6 @@ static CUresult error_text(CUresult code, const char **text, bool name) {
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-// These two need neither lock nor device.
+// These two need neither the lock nor a device.
 API CUresult cuGetErrorName(CUresult code, const char **text) { return error_text(code, text, true); }
 API CUresult cuGetErrorString(CUresult code, const char **text) { return error_text(code, text, false); }

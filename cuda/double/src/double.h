@@ -1,8 +1,8 @@
 // The double of the CUDA driver: the types and functions that its files share.
 //
-// It is a libcuda.so.1 for tests. It runs PTX on the CPU and checks what a device would not: every access to
-// memory, every order that nothing enforces. One lock, taken by each call of the driver API, guards all state;
-// functions without ENTER are called with it held. docs/double.md says what it cannot show.
+// The double is a libcuda.so.1 for tests. It runs PTX on the CPU and checks more than a device: every memory
+// access, and every order that nothing enforces. One lock guards all state. Each call of the driver API takes it;
+// functions without ENTER are called with the lock held. docs/double.md lists what the double cannot show.
 //
 // Environment (each is read once, at the first call):
 //   PSBENCH_DOUBLE_SEED=N          seed of every random choice (1)
@@ -72,14 +72,14 @@ typedef struct {
     int devices, capability, version, idle_ms, exit_code, lost_at, lost_code;
     bool races, strict, trace, exclusive, busy, prohibited, registers_read_only;
     uint64_t clock_ppm;
-    uint16_t reaches[16];              // by device: the devices whose memory it says that it reaches, a bit each
+    uint16_t reaches[16];              // bit mask by device: the devices whose memory it claims to reach
     const char *shared_path, *report_dir, *fail, *slow;
 } Config;
 
 extern Config config;
 void config_read(void);
-uint64_t random_next(void);            // of the one seeded sequence
-uint64_t random_hash(uint64_t value);  // of seed and value alone
+uint64_t random_next(void);            // next value of the one seeded sequence
+uint64_t random_hash(uint64_t value);  // depends only on seed and value
 
 // ---- faults (fault.c)
 
@@ -98,21 +98,23 @@ uint64_t random_hash(uint64_t value);  // of seed and value alone
 
 CUresult enter(const char *name);
 CUresult leave(CUresult result);
-void unlock(void);                     // for what runs outside, such as host functions; lock() takes it again
+void unlock(void);                     // before code outside the double, such as host functions; lock() takes it again
 void lock(void);
-void lock_wait(int ms);                // gives the lock up until lock_wake, for ms at most
+void lock_wait(int ms);                // releases the lock until lock_wake, at most for ms
 void lock_wake(void);
-int lock_idle_ms(void);                // since the last call
-extern const char *call_name;          // the call that has the lock; NULL for the thread of schedule.c
-void misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));   // reports, counts, and ends the process by EXIT
-void note(const char *format, ...) __attribute__((format(printf, 1, 2)));     // reports only
+int lock_idle_ms(void);                // time since the last call
+extern const char *call_name;          // the call that holds the lock; NULL for the thread of schedule.c
+// reports and counts a misuse, and exits if EXIT is set
+void misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));     // only reports
 CUresult unsupported(const char *name);
 CUresult outdated(const char *name);
 
 typedef struct {
     int64_t allocations, bytes, imports, host_allocations, registrations, streams, events, modules, graphs, contexts;
-    int64_t synchronizations;                                              // calls that keep the host until work is done
-    int64_t launches, instructions, bytes_in, bytes_out, misuses, leaks;   // bytes that copies took to the device and from it
+    // calls that block the host until work is done
+    int64_t synchronizations;
+    int64_t launches, instructions, bytes_in, bytes_out, misuses, leaks;   // bytes copied to the device and from it
 } Held;
 extern Held held;
 void held_changed(void);               // writes the report of this process
@@ -127,23 +129,23 @@ typedef struct Function Function;
 
 struct Context {
     struct Context *next;
-    int device, retained, failed;      // failed: the sticky error that every call answers
+    int device, retained, failed;      // failed: the sticky error that every call returns
     unsigned flags;
     bool primary, destroyed;
-    Stream *streams, *legacy;          // the legacy default stream is in the list too
+    Stream *streams, *legacy;          // the list includes the legacy default stream
     Module *modules;
     Event *events;
-    int captures;                      // of all its streams, under way
+    int captures;                      // captures under way on all its streams
 };
 typedef struct Context Context;
 
 extern Context *contexts;
 extern bool initialized;
 Context *context_current(void);
-CUresult context_usable(void);         // CUDA_SUCCESS if a context is current that has not failed
+CUresult context_usable(void);         // CUDA_SUCCESS if the current context exists and has not failed
 void context_fail(Context *, int code);
 void device_lost(void);
-int devices_lost(void);                // the code if they are
+int devices_lost(void);                // error code if they are lost
 
 // ---- memory (memory.c, host.c)
 
@@ -152,38 +154,38 @@ typedef struct {
     uint64_t base, bytes, serial;
     Context *context;
     AllocationKind kind;
-    int device, opened, export;        // opened: how often this import was; export: its index in the control page, or -1
+    int device, opened, export;        // opened: open count of this import; export: index in the control page, or -1
     char handle[64];
 } Allocation;
 
 typedef struct {
     uint64_t base, bytes;              // whole pages
-    uint64_t given;                    // where the memory begins that was registered or allocated
-    bool allocated, read_only;         // by the driver, or registered
+    uint64_t given;                    // start of the memory that was registered or allocated
+    bool allocated, read_only;         // allocated: by the driver, otherwise registered
     Context *context;
 } HostRange;
 typedef enum { PAGEABLE, PARTLY, PINNED } Pinning;
 
 enum { PAGE = 4096 };
 #define DEVICE_SPACE (1ull << 38)      // addresses of each device
-#define SHARED_WINDOW (1ull << 24)     // at the beginning of the first device's addresses: generic addresses of shared memory
-#define LOCAL_WINDOW (2ull << 24)      // and of local memory
+#define SHARED_WINDOW (1ull << 24)     // start of the first device's addresses; generic addresses of shared memory
+#define LOCAL_WINDOW (2ull << 24)      // generic addresses of local memory
 
-extern uint64_t space_base;            // of all devices' addresses, on which no access is allowed
-extern int64_t space_delta;            // what added to a device address gives its bytes
+extern uint64_t space_base;            // start of all devices' addresses, which are inaccessible
+extern int64_t space_delta;            // device address + space_delta = address of its bytes
 extern int memory_files[16];           // the file of each device's bytes
 bool memory_prepare(void);
 Allocation *memory_allocate(Context *, uint64_t bytes, CUresult *);
 void memory_free(Allocation *);
 Allocation *memory_find(uint64_t address);
-Allocation *memory_place(Context *, uint64_t bytes);   // addresses without bytes
+Allocation *memory_place(Context *, uint64_t bytes);   // reserves addresses without bytes
 const char *memory_describe(uint64_t address, char text[256]);
 void memory_release_all(Context *);
 Allocation *import_find(Context *, const char handle[64]);
 int memory_count(Context *);
 static inline void *memory_bytes(uint64_t address) { return (void *)(address + space_delta); }
 static inline bool memory_is_device(uint64_t a) { return a >= space_base && a < space_base + config.devices * DEVICE_SPACE; }
-HostRange *host_find(uint64_t address, uint64_t bytes);   // the one that has all of these
+HostRange *host_find(uint64_t address, uint64_t bytes);   // the range that contains all these bytes
 Pinning host_pinning(uint64_t address, uint64_t bytes);
 int host_count(Context *);              // allocations and registrations
 void host_release_all(Context *);
@@ -200,26 +202,29 @@ typedef struct {
     WorkKind kind;
     union {
         struct { Function *function; unsigned grid[3], block[3], shared; uint8_t *params; } kernel;
-        struct { Place to, from; uint64_t width, height; uint8_t *staged; bool pinned; } copy;   // pinned: its host memory is, and must be when it runs
+        // pinned: host memory is pinned, and must still be when it runs
+        struct { Place to, from; uint64_t width, height; uint8_t *staged; bool pinned; } copy;
         struct { Place to; uint64_t width, height; unsigned value; int size; } fill;   // width in values of size bytes
-        struct { struct EventPage *page; uint32_t sequence; int pid; } signal;         // RECORD, WAIT of interprocess events
+        // RECORD and WAIT of interprocess events
+        struct { struct EventPage *page; uint32_t sequence; int pid; } signal;
         struct { CUhostFn call; void *data; } host;
         struct GraphExec *graph;
     };
 } Work;
 CUresult work_run(Context *, Work *);
-void work_drop(Work *);                // frees what it holds
-CUresult copy_check(Context *, const Work *);          // bounds of a copy or fill, when it is asked for and when it runs
+void work_drop(Work *);                // frees its resources
+// checks the bounds of a copy or fill, on request and when it runs
+CUresult copy_check(Context *, const Work *);
 
 // ---- streams and events (stream.c, schedule.c, event.c)
 
 struct Op {
     Op *next;
     Stream *stream;
-    Op **after;                        // runs when these have
+    Op **after;                        // runs after these
     int after_count, references;
     bool done, running;
-    uint64_t time_ns;                  // when it was done, by the device's clock
+    uint64_t time_ns;                  // end time on the device's clock
     Work work;
 };
 
@@ -231,12 +236,12 @@ struct Stream {
     unsigned flags;
     int priority, queries;
     uint64_t serial;
-    struct Capture *capture;           // under way
-    struct Node **frontier;            // what the next node of the capture comes after
+    struct Capture *capture;           // capture under way
+    struct Node **frontier;            // nodes before the next node of the capture
     int frontier_count;
 };
 
-typedef struct EventPage {             // in memory that processes share
+typedef struct EventPage {             // memory that processes share
     uint32_t used, recorded, done, wanted;
 } EventPage;
 
@@ -244,12 +249,12 @@ struct Event {
     Event *next;
     Context *context;
     unsigned flags;
-    Op *last;                          // its newest record
-    EventPage *page;                   // of an interprocess event
+    Op *last;                          // newest record of the event
+    EventPage *page;                   // page of an interprocess event
     int owner;                         // pid of the process that made it
     bool imported;
-    uint32_t sequence;                 // of last, in page
-    struct Capture *capture;           // recorded in a capture, where last does not count
+    uint32_t sequence;                 // sequence number of last, in page
+    struct Capture *capture;           // recorded in a capture; last is then invalid
     uint64_t capture_id;
     struct Node **frontier;
     int frontier_count, queries;
@@ -259,16 +264,17 @@ enum { EVENT_BLOCKING_SYNC = 1, EVENT_DISABLE_TIMING = 2, EVENT_INTERPROCESS = 4
 CUresult stream_of(CUstream handle, Stream **);
 bool event_exists(CUevent);
 CUresult event_create(Context *, unsigned flags, Event **);
-Op *op_enqueue(Stream *, Work);        // takes the work over; a reference is the caller's
+Op *op_enqueue(Stream *, Work);        // takes over the work; the caller gets a reference
 void op_after(Op *, Op *before);
 void op_release(Op *);
-CUresult stream_submit(Stream *, Work);                // enqueues, or adds to the capture, and lets the policy run
-CUresult op_wait(Context *, Op *);     // until it is done; the context's failure, if any
+// enqueues the work or adds it to the capture, then applies the policy
+CUresult stream_submit(Stream *, Work);
+CUresult op_wait(Context *, Op *);     // waits until it is done; returns the context's failure, if any
 CUresult stream_wait(Stream *);
 CUresult context_wait(Context *);
-void schedule_tick(Context *);         // after something was enqueued
+void schedule_tick(Context *);         // called after something was enqueued
 void schedule_query(Context *, Op *wanted, int *queries);
-void schedule_start(void);             // the thread for what other processes want, and for idle times
+void schedule_start(void);             // starts the thread for other processes' requests and for idle times
 uint64_t device_clock_ns(void);
 void stream_free(Stream *);
 void events_release_all(Context *);
@@ -296,25 +302,25 @@ typedef struct Capture {
     int mode, status;                  // status 1: active, 2: invalidated
     pthread_t thread;
     uint64_t id;
-    int joined;                        // streams in it
+    int joined;                        // number of streams in it
 } Capture;
 
 CUresult capture_add(Stream *, Work);
 CUresult capture_wait(Stream *, Event *);
 void capture_record(Stream *, Event *);
-CUresult capture_refuse(Stream *);     // a call that a capturing stream does not allow
-bool capture_forbids(Context *);       // a call that no capture under way allows
+CUresult capture_refuse(Stream *);     // refuses a call that a capturing stream does not allow
+bool capture_forbids(Context *);       // whether the call is forbidden during any capture
 CUresult graph_run(Context *, GraphExec *);
 void graph_release(GraphExec *);
 void graph_free(Graph *);
-void graph_made(Graph *);              // puts it among those that the API knows
+void graph_made(Graph *);              // registers it as known to the API
 Node *graph_add(Graph *, Work, Node **after, int count);
 
 // ---- interprocess (ipc.c, shared.c)
 
-bool shared_charge(int device, int64_t bytes);         // false if the device has no such memory left
+bool shared_charge(int device, int64_t bytes);         // false if the device lacks the memory
 int64_t shared_used(int device);
-CUresult shared_claim(int device);     // by exclusive mode
+CUresult shared_claim(int device);     // checks the exclusive mode
 bool process_lives(int pid, uint64_t started);
 uint64_t process_started(int pid);
 void ipc_freed(Allocation *);
@@ -338,9 +344,9 @@ struct Module {
     Context *context;
     Unit *unit;
     Function *functions;
-    Allocation **variables;            // of unit->variables, in device memory
+    Allocation **variables;            // memory of unit->variables on the device
 };
 void module_free(Module *);
 
-// launch_run runs a kernel on the CPU; a fault is reported and its code answered (launch.c).
+// launch_run runs a kernel on the CPU. launch_run reports a fault and returns its code (launch.c).
 CUresult launch_run(Context *, const Work *);

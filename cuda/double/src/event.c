@@ -87,7 +87,7 @@ API CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned fla
     return leave(flags > 1 ? CUDA_ERROR_INVALID_VALUE : record(event, stream));
 }
 
-// elsewhere says whether another process recorded the event last.
+// elsewhere reports whether another process recorded the event last.
 static bool elsewhere(const Event *e, Work *wait) {
     if (!e->page) return false;
     uint32_t recorded = __atomic_load_n(&e->page->recorded, __ATOMIC_ACQUIRE);

@@ -1,4 +1,4 @@
-// What every call of the API goes through: the lock, failures on demand, and the reports of misuse and of what is held.
+// Common code of every API call: the lock, failures on demand, and the reports of misuse and held resources.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -101,7 +101,7 @@ static bool named(const char *spec, size_t length, const char *name) {
     return !strncmp(spec, name, length) && !strncmp(name + length, "_v", 2) && strlen(name) == length + 3;
 }
 
-// killed has this process get a signal, if no other one that shares the device has got it before.
+// killed sends this process a signal, unless another process that shares the device has already received it.
 static void killed(int signal) {
     char path[4096];
     snprintf(path, sizeof path, "%s.killed", config.shared_path ? config.shared_path : "");
@@ -109,7 +109,7 @@ static void killed(int signal) {
     if (file >= 0) raise(signal);
 }
 
-// demanded answers the code that PSBENCH_DOUBLE_FAIL demands of this call.
+// demanded returns the code that PSBENCH_DOUBLE_FAIL demands for this call.
 static CUresult demanded(const char *name) {
     static int counts[64];
     int entry = 0;
@@ -128,7 +128,7 @@ static CUresult demanded(const char *name) {
     return CUDA_SUCCESS;
 }
 
-// synchronous says of a call that it keeps the host until the device has done something.
+// synchronous reports whether a call blocks the host until the device has done something.
 static bool synchronous(const char *name) {
     return strstr(name, "Synchronize") || ((!strncmp(name, "cuMemcpy", 8) || !strncmp(name, "cuMemset", 8)) && !strstr(name, "Async"));
 }
@@ -145,7 +145,7 @@ CUresult enter(const char *name) {
     return code ? leave(code) : CUDA_SUCCESS;
 }
 
-// linger sleeps where PSBENCH_DOUBLE_SLOW says so of this call, and without the lock.
+// linger sleeps, without the lock, if PSBENCH_DOUBLE_SLOW names this call.
 static void linger(const char *name) {
     const char *colon = config.slow ? strchr(config.slow, ':') : NULL;
     if (colon && named(config.slow, colon - config.slow, name)) usleep((useconds_t)atoi(colon + 1));

@@ -1,12 +1,12 @@
-// Finds where the two sides of a branch meet again: the immediate post-dominator, after Cooper, Harvey and Kennedy,
-// "A Simple, Fast Dominance Algorithm" (2001), on the reversed graph of blocks.
+// Finds where the two sides of a branch meet again: the immediate post-dominator. The algorithm is that of Cooper,
+// Harvey and Kennedy, "A Simple, Fast Dominance Algorithm" (2001), on the reversed graph of blocks.
 #include <string.h>
 
 #include "parser.h"
 
 typedef struct {
     int begin, end;                    // instructions
-    int next[2], next_count;           // blocks; the last one of all is the exit
+    int next[2], next_count;           // successor blocks; the last block is the exit
     int order, parent;                 // position in postorder of the reversed graph; immediate post-dominator
 } Block;
 
@@ -46,7 +46,7 @@ void flow_join(Parser *p, Program *program, int begin, int end) {
         if ((!returns && last->op != OP_branch) || last->guard != NO_OPERAND)
             block->next[block->next_count++] = k + 1;
     }
-    // The reversed graph as lists, and its postorder from the exit.
+    // The reversed graph as lists, and its postorder starting at the exit.
     int *first = parser_allocate(p, (count + 1) * sizeof(int)), *into = parser_allocate(p, 2 * count * sizeof(int));
     for (int k = 0; k < exit; k++)
         for (int n = 0; n < blocks[k].next_count; n++) first[blocks[k].next[n] + 1]++;
@@ -84,7 +84,7 @@ void flow_join(Parser *p, Program *program, int begin, int end) {
             if (parent != block->parent) block->parent = parent, changed = true;
         }
     }
-    // A block from which no way leads out is a loop without end: its sides meet nowhere.
+    // A block without a path to the exit is in an endless loop. The two sides of its branches never meet.
     for (int k = 0; k < exit; k++) {
         int parent = blocks[k].parent;
         program->code[blocks[k].end - 1].join = parent < 0 || parent == exit ? -1 : blocks[parent].begin;

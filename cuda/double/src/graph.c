@@ -1,4 +1,4 @@
-// Graphs: instances of them, and their launches, in which nodes run in any order that their edges allow.
+// Graphs, their instances and launches. In a launch, nodes run in any order that their edges allow.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// Pinned host memory: allocated by the driver, or registered with it. The driver pins whole pages, so memory that
-// shares a page with what is registered is pinned there too, and cannot be registered itself.
+// Pinned host memory, allocated by the driver or registered with it. The driver pins whole pages. Memory in the
+// same page as registered memory is therefore pinned too, and cannot itself be registered.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,13 +90,13 @@ API CUresult cuMemFreeHost(void *pointer) {
         misuse("%p is freed, which is not the beginning of pinned memory that the driver allocated", pointer);
         return leave(CUDA_ERROR_INVALID_VALUE);
     }
-    // Like device memory, it is taken back when the device no longer uses it.
+    // As for device memory, the driver waits until the device no longer uses it.
     if (!config.strict) context_wait(range->context);
     drop(given_at(pointer, true));
     return leave(CUDA_SUCCESS);
 }
 
-// writable says of each page of the range whether the process may write it.
+// writable checks for each page of the range whether the process may write it.
 static bool writable(uint64_t base, uint64_t bytes, bool *mapped) {
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps) return *mapped = true;

@@ -1,4 +1,4 @@
-// Runs a warp: each instruction for all lanes that take part, in loops that the compiler makes vectors of.
+// Runs a warp. Each instruction runs for all active lanes, in loops that the compiler can vectorize.
 #include <math.h>
 #include <string.h>
 #ifdef __AVX512DQ__
@@ -7,7 +7,7 @@
 
 #include "interpret.h"
 
-// The device has one NaN.
+// The device has only one NaN.
 static inline float canonical_float(float x) {
     uint32_t bits;
     memcpy(&bits, &x, 4);
@@ -38,7 +38,7 @@ static inline uint64_t reverse_bits(uint64_t x) {
     x = (x >> 1 & 0x5555555555555555) | (x & 0x5555555555555555) << 1;
     x = (x >> 2 & 0x3333333333333333) | (x & 0x3333333333333333) << 2;
     x = (x >> 4 & 0x0f0f0f0f0f0f0f0f) | (x & 0x0f0f0f0f0f0f0f0f) << 4;
-    // Of 32 bits the table wants the reverse in the upper half, of 64 bits all of it.
+    // For 32 bits, the table expects the reversed bits in the upper half; for 64 bits, it uses all of them.
     return __builtin_bswap64(x);
 }
 
@@ -79,7 +79,7 @@ static void lanes_of(uint32_t mask, int32_t *lanes) {
 
 static uint32_t flush_float(uint32_t bits) { return bits & 0x7f800000 ? bits : bits & 0x80000000; }
 
-// flushed answers the instruction with its operands copied, subnormal ones as zeros.
+// flushed returns the instruction with copied operands, in which subnormal values are zero.
 static Instruction flushed(Warp *w, const Instruction *i) {
     Instruction copy = *i;
     const Operand sources[3] = {i->a, i->b, i->c};
@@ -122,7 +122,7 @@ static void pack_run(Warp *w, const Instruction *i, uint32_t mask) {
     }
 }
 
-// together says whether all lanes that an instruction of the whole warp names are here; if not it is a fault.
+// together reports whether all lanes named by a warp-wide instruction are active. If not, it reports a fault.
 static bool together(Launch *launch, Warp *w, const Instruction *i, uint32_t mask) {
     const uint32_t *members = slot(w, i->more[0]);
     for (int l = 0; l < LANES; l++) {
@@ -146,7 +146,7 @@ static void shuffle_run(Warp *w, const Instruction *i, uint32_t mask) {
         default: from = lowest | (by & ~segment), valid[l] = from <= highest;
         }
         if (!valid[l]) from = l;
-        // What lanes that take no part would give is undefined.
+        // Values from inactive lanes are undefined.
         result[l] = (mask & members[l]) >> from & 1 ? x[from] : NAN_PATTERN | 0xdead;
     }
     uint32_t *d = slot(w, i->d);
@@ -193,12 +193,12 @@ static void insert_run(Warp *w, const Instruction *i, uint32_t mask) {
     }
 }
 
-// leave_lanes takes lanes out of the entries of a frame (of all, if frame is 0).
+// leave_lanes removes lanes from the entries of a frame (of all frames if frame is 0).
 static void leave_lanes(Warp *w, uint32_t lanes, int frame) {
     for (int n = w->top; n >= 0 && w->stack[n].frame >= frame; n--) w->stack[n].mask &= ~lanes;
 }
 
-// branch sends lanes of the top entry to the target; false if the stack is full.
+// branch sends lanes of the top entry to the target. branch returns false if the stack is full.
 static bool branch(Launch *launch, Warp *w, const Instruction *i, int pc, uint32_t mask, uint32_t taken) {
     Entry *top = &w->stack[w->top];
     if (taken == mask || !taken) {
@@ -209,7 +209,7 @@ static bool branch(Launch *launch, Warp *w, const Instruction *i, int pc, uint32
     bool swap = launch_random(launch) >> 40 & 1;
     if (i->join == top->join) w->top--;
     else top->pc = i->join < 0 ? pc : i->join;
-    // Where an end of all is the join, no entry remains below.
+    // If the join is the end of the program, no entry remains below.
     if (i->join < 0 && top->join >= 0) w->top--;
     if (w->top + 2 >= STACK) return false;
     for (int n = 0; n < 2; n++)
@@ -240,7 +240,7 @@ void warp_run(Launch *launch, Warp *w, int64_t quantum) {
         uint32_t mask = top->mask;
         bool split = mask != ~0u, stay = true;
         if (split) lanes_of(mask, w->lanes);
-        // To the next instruction that may change which lanes go on.
+        // Runs up to the next instruction that may change the set of active lanes.
         while (stay && quantum > 0) {
             const Instruction *i = &code[pc];
             w->at = i;

@@ -1,4 +1,4 @@
-// A launch as it runs: its blocks one after another, warps of 32 lanes that take each instruction together.
+// A running launch: its blocks run one after another. The 32 lanes of a warp execute each instruction together.
 #pragma once
 
 #include "double.h"
@@ -6,7 +6,7 @@
 
 enum { STACK = 160, NAN_PATTERN = 0x7fc00000 };
 
-// Lanes that go the same way. An entry ends where pc reaches join, and the one below goes on with its lanes.
+// Lanes that take the same path. An entry ends when pc reaches join. The entry below then continues with its lanes.
 typedef struct {
     int32_t pc, join;
     uint32_t mask;
@@ -17,13 +17,13 @@ typedef enum { WARP_READY, WARP_BARRIER, WARP_DONE, WARP_FAULT } WarpState;
 
 typedef struct Warp {
     uint8_t *base[2];                  // registers and constants
-    uint8_t *local;                    // local memory of each lane in turn
+    uint8_t *local;                    // local memory of each lane, one after the other
     Entry stack[STACK];
-    int top, first;                    // first: its first lane's thread
+    int top, first;                    // first: thread number of its first lane
     uint32_t live;
-    int32_t lanes[LANES] __attribute__((aligned(64)));  // -1 for lanes that take part, where not all do
+    int32_t lanes[LANES] __attribute__((aligned(64)));  // -1 for active lanes, if not all are active
     WarpState state;
-    int barrier;                       // where it waits
+    int barrier;                       // barrier at which it waits
     const Instruction *at;             // for reports
 } Warp;
 
@@ -36,18 +36,18 @@ typedef struct Launch {
     Function *function;
     const Program *program;
     const Work *work;
-    unsigned block[3];                 // that runs
+    unsigned block[3];                 // the running block
     unsigned threads, shared_bytes;
     uint8_t *shared;
     Shadow *shared_shadow;
-    Allocation **cache;                // of each instruction: the allocation that it touched last
+    Allocation **cache;                // allocation last accessed, by instruction
     uint32_t launch_epoch, block_epoch, now;           // see race.c
     uint32_t published, acquired;
     bool fenced, races;
     uint64_t random;
     int64_t steps;                     // left
-    int64_t instructions;              // of lanes
-    int code;                          // of the fault
+    int64_t instructions;              // counted by lanes
+    int code;                          // code of the fault
 } Launch;
 
 void warp_run(Launch *, Warp *, int64_t quantum);
@@ -56,10 +56,10 @@ void convert_run(Warp *, const Instruction *, uint32_t mask);
 void fault(Launch *, Warp *, int lane, int code, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 bool race_check(Launch *, Warp *, const Instruction *, uint32_t mask, const uint64_t *addresses, bool shared);
-void race_begin(Launch *);             // of a launch
+void race_begin(Launch *);             // called at the start of a launch
 void race_block(Launch *);
 void race_barrier(Launch *);
-void race_synchronized(Launch *);      // an atomic instruction in global memory
+void race_synchronized(Launch *);      // called for an atomic instruction in global memory
 
 static inline uint64_t launch_random(Launch *l) {      // xorshift64*
     l->random ^= l->random >> 12;

@@ -1,7 +1,7 @@
-// Memory and events of one process that others use.
+// Memory and events that one process shares with others.
 //
-// Each process that exports has a page of its own in a file without a name; a handle says process, file and place,
-// and others open it by /proc while the process lives. So nothing outlives the processes.
+// Each exporting process has its own page in an unnamed file. A handle contains process, file and position. Other
+// processes open the file by /proc while the exporter lives, so nothing outlives the processes.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@ typedef struct { char bytes[64]; } IpcHandle;
 
 typedef struct {
     uint64_t serial, offset, bytes;    // serial 0: free
-    int32_t importers[IMPORTERS];      // their pids
+    int32_t importers[IMPORTERS];      // process IDs of the importers
 } Export;
 
 typedef struct {
@@ -65,7 +65,7 @@ static int open_of(int pid, int file) {
     return open(path, O_RDWR | O_CLOEXEC);
 }
 
-// peer maps the page of another process, once for good.
+// peer maps the page of another process and keeps it mapped.
 static Peer *peer(const Handle *h) {
     for (Peer *p = peers; p; p = p->next)
         if (p->pid == h->pid && p->started == h->started) return p;
@@ -225,7 +225,7 @@ API CUresult cuIpcOpenEventHandle(CUevent *event, IpcHandle handle) {
     return leave(CUDA_SUCCESS);
 }
 
-// A process that was killed reaches no event any more: who waits for one waits for ever, as on a device.
+// A killed process never reaches its pending events. Waiting for such an event never ends, as on a device.
 bool ipc_satisfied(const Work *w) {
     EventPage *page = w->signal.page;
     if ((int32_t)(__atomic_load_n(&page->done, __ATOMIC_ACQUIRE) - w->signal.sequence) >= 0) return true;

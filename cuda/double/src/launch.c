@@ -1,4 +1,5 @@
-// Runs a launch: its blocks in random order one after another, the warps of a block in random order between barriers.
+// Runs a launch: its blocks one after another in random order, and between barriers the warps of a block in random
+// order.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "interpret.h"
 
-enum { QUANTUM = 1 << 16 };            // instructions until another warp has its turn
+enum { QUANTUM = 1 << 16 };            // instructions before another warp's turn
 
 void fault(Launch *l, Warp *w, int lane, int code, const char *format, ...) {
     char why[512];
@@ -64,7 +65,7 @@ static void warp_begin(Launch *l, Warp *w) {
     if (l->program->local_bytes) fill(w->local, (size_t)l->program->local_bytes * LANES);
 }
 
-// phase runs all warps to their barrier or end; false on a fault.
+// phase runs all warps to their next barrier or end. phase returns false on a fault.
 static bool phase(Launch *l, Warp **warps, int count) {
     for (int n = count - 1; n > 0; n--) {
         int other = (int)(launch_random(l) % (n + 1));
@@ -138,7 +139,7 @@ CUresult launch_run(Context *context, const Work *work) {
         all[n] = (Warp){.base = {registers + (size_t)n * register_bytes, p->constants}, .local = local + (size_t)n * LANES * p->local_bytes, .first = n * LANES};
     }
     if (l.races) race_begin(&l);
-    // A random order: steps of a length that has no divisor in common with the count of blocks.
+    // A random order: the step length and the number of blocks have no common divisor.
     uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2], at = launch_random(&l) % blocks, step = launch_random(&l) % blocks;
     while (common_divisor(step, blocks) != 1) step = (step + 1) % (blocks + 1);
     for (uint64_t n = 0; n < blocks && !l.code; n++, at = (at + step) % blocks) {

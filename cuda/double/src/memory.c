@@ -1,4 +1,4 @@
-// Device memory: addresses on which no access is allowed, and their bytes elsewhere, in a file that processes can share.
+// Device memory. The addresses are inaccessible; the bytes are elsewhere, in a file that processes can share.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ uint64_t space_base;
 int64_t space_delta;
 int memory_files[16];
 
-static Allocation **table;             // by address
+static Allocation **table;             // sorted by address
 static int count, capacity;
 static uint64_t next_address[16], serial;
 static struct { uint64_t base, bytes, serial; } freed[FREED];
@@ -38,7 +38,7 @@ bool memory_prepare(void) {
     return true;
 }
 
-// position answers the index of the first allocation that ends after the address.
+// position returns the index of the first allocation that ends after the address.
 static int position(uint64_t address) {
     int low = 0, high = count;
     while (low < high) {
@@ -84,7 +84,7 @@ Allocation *memory_place(Context *context, uint64_t bytes) {
     int d = context->device;
     uint64_t first = space_base + d * DEVICE_SPACE + (64 << 20), end = space_base + (d + 1) * DEVICE_SPACE;
     uint64_t room = (bytes + PAGE - 1) / PAGE * PAGE + PAGE, base = next_address[d];
-    // Addresses are used again as late as possible, so that what was freed is not taken for what came after it.
+    // Addresses are reused as late as possible, so that a use after free does not hit a new allocation.
     for (int turns = 0;; turns++) {
         if (base + room > end) base = first;
         int at = position(base);
@@ -194,7 +194,7 @@ API CUresult cuMemFree_v2(CUdeviceptr pointer) {
         misuse("%#llx is freed, which another process shares with this one: %s", pointer, memory_describe(pointer, place));
         return leave(CUDA_ERROR_INVALID_VALUE);
     }
-    // The driver waits for the device before it takes memory back.
+    // The driver waits for the device before it frees memory.
     if (!config.strict) context_wait(a->context);
     if (context->failed) return leave(context->failed);
     memory_free(a);

@@ -1,4 +1,4 @@
-// Modules, their functions and variables, and launches as they are asked for.
+// Modules, their functions and variables, and calls of launches.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static CUresult unload(Module *m, CUresult result) {
     return result;
 }
 
-// put_variables gives the unit's variables device memory, and their addresses to the programs.
+// put_variables allocates device memory for the unit's variables, and gives the programs their addresses.
 static CUresult put_variables(Module *m) {
     Unit *u = m->unit;
     m->variables = calloc(u->variable_count + 1, sizeof(*m->variables));
@@ -20,7 +20,7 @@ static CUresult put_variables(Module *m) {
         CUresult result;
         Allocation *a = m->variables[n] = memory_allocate(m->context, v->bytes, &result);
         if (!a) return result;
-        held.allocations--;            // these go with the module
+        held.allocations--;            // the module frees these
         held.bytes -= v->bytes;
         if (v->initial) memcpy(memory_bytes(a->base), v->initial, v->bytes);
         else memset(memory_bytes(a->base), 0, v->bytes);
@@ -53,7 +53,7 @@ static CUresult load(CUmodule *module, const char *ptx, char *error, int error_b
         note("%s", error);
         return CUDA_ERROR_INVALID_PTX;
     }
-    // CUDA 9.0 brought PTX 6.0, 10.0 brought 6.3, 11.0 brought 7.0, 12.0 brought 8.0.
+    // CUDA 9.0 introduced PTX 6.0, 10.0 introduced 6.3, 11.0 introduced 7.0, and 12.0 introduced 8.0.
     static const int versions[][2] = {{80, 12000}, {78, 11080}, {70, 11000}, {63, 10000}, {60, 9000}, {0, 0}};
     int needed = 0;
     while (u->version < versions[needed][0]) needed++;
@@ -215,7 +215,7 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
     return leave(CUDA_SUCCESS);
 }
 
-// parameters copies the arguments as the kernel has them declared.
+// parameters copies the arguments in the layout of the kernel's declaration.
 static CUresult parameters(const Program *p, void **values, void **extra, uint8_t *to) {
     enum { END, POINTER, SIZE };
     if (values && extra) return CUDA_ERROR_INVALID_VALUE;

@@ -1,6 +1,6 @@
-// The instructions that compute each lane from the same lane of their operands:
-// X(name, PTX name, type of d, types of a, b and c, value), with x, y and z the operands' values.
-// Predicates are 0 or -1 in 32 bits; 16 bit values lie in 32 bits, zero-extended.
+// The instructions that compute each lane from the same lane of their operands: X(name, PTX name, type of d, types
+// of a, b and c, value). In the value, x, y and z are the operands' values. Predicates are 0 or -1 in 32 bits;
+// 16-bit values occupy 32 bits, zero-extended.
 #pragma once
 
 #define SHIFT(T, value, bits) (y >= (bits) ? (T)0 : (T)(value))
@@ -117,7 +117,8 @@
     X(slct_f32, "slct.b32.f32", uint32_t, uint32_t, uint32_t, float, z >= 0 ? x : y)          \
     X(slct_f64, "slct.b64.f32", uint64_t, uint64_t, uint64_t, float, z >= 0 ? x : y)
 
-// What the device approximates errs here at random within the bound that the PTX manual gives (approximate.c).
+// Instructions that the device approximates have a random error here, within the bound of the PTX manual
+// (approximate.c).
 #define OPS_APPROXIMATE(X)                                                                    \
     X(ex2_approx, "ex2.approx.f32", float, float, float, float, approximate_ex2(x))           \
     X(lg2_approx, "lg2.approx.f32", float, float, float, float, approximate_lg2(x))           \
@@ -173,7 +174,7 @@
     COMPARES_OF_FLOATS(X, float, f32)                                                         \
     COMPARES_OF_FLOATS(X, double, f64)
 
-// The other instructions; each has code of its own in the interpreter.
+// The other instructions. The interpreter has separate code for each.
 enum {
 #define X(name, ...) OP_##name,
     LANE_OPS(X)
@@ -183,7 +184,7 @@ enum {
     OP_match, OP_to_shared, OP_to_local, OP_from_shared, OP_from_local, OP_clock, OP_nothing, OP_lop3,
 };
 
-// What atomic instructions do (compare of the instruction).
+// Kinds of atomic instructions (field compare of the instruction).
 enum { ATOMIC_ADD, ATOMIC_MIN, ATOMIC_MAX, ATOMIC_INC, ATOMIC_DEC, ATOMIC_EXCH, ATOMIC_CAS, ATOMIC_AND, ATOMIC_OR, ATOMIC_XOR };
 enum { SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_BFLY, SHUFFLE_IDX };
 enum { VOTE_ANY, VOTE_ALL, VOTE_UNI, VOTE_BALLOT };

@@ -1,4 +1,5 @@
-// Reads a unit of PTX: its directives, its variables, and where its functions are; body.c reads those.
+// Reads a unit of PTX: its directives, its variables, and the positions of its functions. body.c reads the
+// functions.
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,7 +108,7 @@ int type_bytes(const char *type) {
     return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
 }
 
-// uncomment answers a copy in which comments are blanks.
+// uncomment returns a copy with comments replaced by blanks.
 static char *uncomment(Parser *p, const char *ptx) {
     char *text = parser_allocate(p, strlen(ptx) + 1), *to = text;
     for (; *ptx; ptx++) {
@@ -152,7 +153,7 @@ static void put_number(Parser *p, Cursor *c, Variable *v, uint32_t at, int bytes
     memcpy(v->initial + at, &bits, bytes);
 }
 
-// variable reads what follows .global, .const or .shared in the unit, to its semicolon.
+// variable reads a unit's .global, .const or .shared variable, from after that word to the semicolon.
 static void variable(Parser *p, Cursor *c, const char *space, bool external) {
     Variable v = {.constant = !strcmp(space, ".const"), .align = 1};
     int element = 0;
@@ -205,7 +206,7 @@ static void skip_braces(Parser *p, Cursor *c) {
     }
 }
 
-// function notes where a function is; of a declaration nothing is kept.
+// function records the position of a function. function ignores declarations.
 static void function(Parser *p, Cursor *c, bool entry) {
     FunctionText f = {.entry = entry, .head = *c};
     if (!entry && cursor_take(c, '(')) {

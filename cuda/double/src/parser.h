@@ -1,4 +1,4 @@
-// The parser's own types: shared by what reads units, bodies of functions and instructions.
+// The parser's own types, shared by the code that reads units, function bodies and instructions.
 #pragma once
 
 #include <setjmp.h>
@@ -25,7 +25,7 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    Cursor head, body;                 // after the name; after {
+    Cursor head, body;                 // head: after the name; body: after {
     bool entry;
 } FunctionText;
 
@@ -40,20 +40,20 @@ typedef struct {
     jmp_buf failed;
 } Parser;
 
-// What one entry, and the functions that it calls, are built in.
+// State while one entry and the functions that it calls are built.
 typedef struct {
     Parser *parser;
     Program *program;
-    Names names;                       // of the function being read
-    Names shared;                      // the unit's shared variables that this program uses
+    Names names;                       // names of the function being read
+    Names shared;                      // shared variables of the unit that this program uses
     struct Callee { const char *name; int start; int64_t result; int64_t *params; int param_count; } *callees;
     int callee_count, callee_capacity;
     int code_capacity;
     struct { int at; const char *label; int line; } *branches;
     int branch_count, branch_capacity;
-    Operand *dynamic;                  // constants that stand for the beginning of dynamic shared memory
+    Operand *dynamic;                  // constants for the start of dynamic shared memory
     int dynamic_count;
-    bool in_function;                  // not in the entry itself
+    bool in_function;                  // false in the entry itself
     int line;
 } Builder;
 
@@ -63,16 +63,16 @@ void parser_fail(Parser *, int line, const char *format, ...) __attribute__((nor
 void names_put(Parser *, Names *, Name);
 Name *names_get(Names *, const char *text, size_t length);
 void cursor_blank(Cursor *);
-const char *cursor_word(Parser *, Cursor *);           // letters, digits and _ $ . % @; NULL at others
+const char *cursor_word(Parser *, Cursor *);           // letters, digits and _ $ . % @; NULL for other characters
 bool cursor_take(Cursor *, char);
 void cursor_expect(Parser *, Cursor *, char);
 int64_t cursor_integer(Parser *, Cursor *);
-int type_bytes(const char *type);                      // of .u32, .b8, ..., 0 for others; .pred is 4
+int type_bytes(const char *type);                      // size of .u32, .b8, ..., 0 for others; .pred has 4
 
 void body_read(Parser *, FunctionText *);              // builds the program of an entry
 Operand builder_register(Builder *, int bytes);
 Operand builder_constant(Builder *, uint64_t bits, int bytes);
-Operand builder_symbol(Builder *, Name *);             // a constant that is the address
+Operand builder_symbol(Builder *, Name *);             // a constant with the address
 Operand builder_special(Builder *, int special, int line);
 Instruction *builder_emit(Builder *, const char *text);
 void builder_branch(Builder *, const char *label);
@@ -80,4 +80,4 @@ Name *builder_name(Builder *, const char *text, size_t length);
 struct Callee *builder_callee(Builder *, const char *name);
 
 void decode(Builder *, char *statement, const char *original);
-void flow_join(Parser *, Program *, int begin, int end);           // finds where branches meet again
+void flow_join(Parser *, Program *, int begin, int end);           // finds where the sides of branches meet again

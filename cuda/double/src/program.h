@@ -1,4 +1,4 @@
-// Programs: what a unit of PTX is parsed to once, and the interpreter runs.
+// Programs: the parsed form of a PTX unit, which the interpreter runs.
 #pragma once
 
 #include <stdbool.h>
@@ -6,8 +6,8 @@
 
 enum { LANES = 32 };
 
-// An operand is the offset of a slot: LANES values of 4 bytes (8 for 64 bit) in the registers of a warp, or, with
-// CONSTANT set, among the constants of the program, which all warps share.
+// An operand is the offset of a slot of LANES values. A value has 4 bytes, or 8 for 64 bits. The slot is in the
+// registers of a warp. If CONSTANT is set, the slot is among the constants of the program, which all warps share.
 typedef uint32_t Operand;
 #define CONSTANT 0x80000000u
 #define NO_OPERAND 0xffffffffu
@@ -16,15 +16,15 @@ typedef enum { GLOBAL, SHARED, LOCAL, CONST, PARAM, GENERIC } Space;
 
 typedef struct {
     uint16_t op;
-    uint8_t size, count;               // of an access: bytes of each element, elements of a vector
+    uint8_t size, count;               // of an access: bytes per element, and number of elements of a vector
     uint8_t space, compare, flags, round;
     uint8_t to, from;                  // types of a conversion, or of an access (Type)
-    bool negate;                       // of guard
-    Operand guard, d, e, a, b, c;      // e: second destination, or of d of a vector
+    bool negate;                       // negates guard
+    Operand guard, d, e, a, b, c;      // e: second destination, or second element of a vector at d
     Operand more[3];                   // further elements of a vector; more sources
     int64_t immediate;                 // offset of an address
-    int32_t target, join;              // of a branch: where to, and where its sides meet again (-1: at the end)
-    int32_t line;                      // in the PTX
+    int32_t target, join;              // of a branch: its target, and where its sides meet again (-1: at the end)
+    int32_t line;                      // line in the PTX
 } Instruction;
 
 enum { FLAG_FTZ = 1, FLAG_SAT = 2, FLAG_SIGNED = 4, FLAG_NARROW_ADDRESS = 8, FLAG_WIDE = 16, FLAG_VOLATILE = 32, FLAG_SOURCE_WIDE = 64 };
@@ -39,14 +39,14 @@ typedef struct {
 
 typedef struct {
     Operand slot;
-    int special;                       // which special register it holds
+    int special;                       // the special register that it holds
 } SpecialSlot;
 
 typedef struct Program {
     const char *name;
     bool entry;
     Instruction *code;
-    const char **text;                 // of each instruction, for reports
+    const char **text;                 // text of each instruction, for reports
     int count;
     Parameter *params;
     int param_count;
@@ -71,7 +71,7 @@ typedef struct {
 } Variable;
 
 typedef struct Unit {
-    struct Chunk *chunks;              // all its memory
+    struct Chunk *chunks;              // list of all its memory
     int version, target;
     Program *programs;
     int program_count;
@@ -79,7 +79,7 @@ typedef struct Unit {
     int variable_count;
 } Unit;
 
-// unit_parse parses PTX; without success error says where and why. Where programs name variables, whose addresses
-// come later, they have relocations.
+// unit_parse parses PTX. On failure, error contains position and reason. Variables get their addresses later, so
+// programs have relocations for them.
 Unit *unit_parse(const char *ptx, char *error, int error_bytes);
 void unit_free(Unit *);

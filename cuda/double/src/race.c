@@ -1,12 +1,13 @@
-// Finds accesses that nothing orders: for each word of global and of shared memory it remembers who wrote and who
-// read it last.
+// Finds accesses that nothing orders. For each word of global and shared memory, it stores the last writer and the
+// last reader.
 //
-// An epoch is one block between two of its barriers; epochs are numbered on through all launches, and since blocks
-// run one after another those of a block are neighbours. A tag is epoch, thread and whether it was atomic. Of two
-// accesses of which one writes, and not both are atomic, an older tag of the same epoch is a conflict if its thread
-// is another one, and a tag of another block in this launch is one always, unless that block has passed a fence and
-// an atomic instruction since and this one an atomic instruction. Accesses of 1 and 2 bytes are compared with
-// whole words, but leave no tag. In a program with bar.warp.sync threads of a warp are taken to be in order.
+// An epoch is the work of one block between two of its barriers. Epochs are numbered across all launches. Blocks
+// run one after another, so a block's epochs have consecutive numbers. A tag consists of epoch, thread and whether
+// the access was atomic. Two accesses can conflict if at least one writes and not both are atomic. An older tag of
+// the same epoch is a conflict if another thread made it. A tag of another block in this launch is always a
+// conflict, with one exception: that block has since passed a fence and an atomic instruction, and this block an
+// atomic instruction. Accesses of 1 and 2 bytes are compared with whole words but leave no tag. In a program with
+// bar.warp.sync, the threads of a warp count as ordered.
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +18,7 @@ enum { THREAD_BITS = 11, EPOCHS = 1 << 20, SEVERAL = 1024, SEVERAL_BLOCKS = 1025
 #define ATOMIC_TAG (1u << THREAD_BITS)
 
 static uint32_t epoch_last;
-static Shadow *global_shadow;          // of all devices' addresses, given bytes where touched
+static Shadow *global_shadow;          // for all devices' addresses; bytes are added on access
 
 static uint32_t tag(uint32_t epoch, uint32_t thread) { return epoch << (THREAD_BITS + 1) | thread; }
 static uint32_t epoch_of(uint32_t tag) { return tag >> (THREAD_BITS + 1); }
@@ -63,7 +64,7 @@ void race_synchronized(Launch *l) {
     if (l->fenced) l->published = l->now;
 }
 
-// conflict says whether an access of this thread is in no order with the one of the tag.
+// conflict reports whether no order exists between this thread's access and the tag's.
 static inline bool conflict(const Launch *l, const Warp *w, uint32_t first_epoch, uint32_t old, uint32_t thread) {
     uint32_t epoch = epoch_of(old);
     if (epoch < first_epoch) return false;

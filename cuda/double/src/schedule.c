@@ -1,11 +1,11 @@
-// When the work of streams runs: by the policy late, at once or at random, but never out of order.
+// When the work of streams runs. The policy decides between late, at once and random, but never out of order.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "double.h"
 
-static int pending, pending_host;      // work that is in streams; of it host functions
+static int pending, pending_host;      // work in streams; and its host functions
 
 static Op *hold(Op *op) {
     op->references++;
@@ -33,7 +33,7 @@ Op *op_enqueue(Stream *s, Work work) {
     if (!op) abort();
     *op = (Op){.stream = s, .work = work, .references = 2};
     Context *c = s->context;
-    // The legacy default stream and all blocking ones wait for each other.
+    // The legacy default stream and all blocking streams wait for each other.
     if (s->legacy) {
         for (Stream *other = c->streams; other; other = other->next)
             if (other->blocking && other != s) op_after(op, other->tail);
@@ -59,7 +59,7 @@ static bool ready(const Stream *s) {
     return s->head && !s->head->running && !blocker(s->head) && (s->head->work.kind != WAIT || ipc_satisfied(&s->head->work));
 }
 
-// A host function may wait for whatever it likes, so none runs in a call of another thread: they have their own.
+// A host function may block, so none runs inside another thread's call: host functions have their own thread.
 static bool runs_here(const Stream *s) { return ready(s) && s->head->work.kind != HOST; }
 
 static void run_head(Stream *s) {
@@ -82,7 +82,7 @@ static void run_head(Stream *s) {
     if (s->destroyed && !s->head) stream_free(s);
 }
 
-// step runs one piece of work that the given one needs; false if it has to wait for others.
+// step runs one piece of work that the given one needs. step returns false if it must wait for other work.
 static bool step(Op *op) {
     for (;;) {
         Op *head = op->stream->head, *before = blocker(head);
@@ -108,7 +108,7 @@ CUresult op_wait(Context *c, Op *op) {
     hold(op);
     while (!op->done) {
         bool ran = config.policy == RANDOM ? step_at_random(op->stream->context) : step(op);
-        // What remains waits for another thread's host function or for another process.
+        // The remaining work waits for a host function in another thread, or for another process.
         if (!ran) lock_wait(1);
     }
     op_release(op);

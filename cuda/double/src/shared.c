@@ -1,4 +1,4 @@
-// What processes that name the same file know of each other: how much memory each has, and which devices.
+// Shared state of the processes that name the same file: how much memory each uses, and which devices.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 enum { PROCESSES = 1024 };
 
 typedef struct {
-    int64_t started;                   // of the process, which tells it from a later one of its number
+    int64_t started;                   // start time of the process; distinguishes later processes with the same number
     int64_t bytes[16];
     int32_t pid, claims;
 } Slot;
@@ -30,7 +30,7 @@ uint64_t process_started(int pid) {
     close(stat);
     if (n <= 0) return 0;
     text[n] = 0;
-    char *at = strrchr(text, ')');     // the name may hold anything
+    char *at = strrchr(text, ')');     // the name may contain any characters
     if (!at || at[2] == 'Z' || at[2] == 'X') return 0;
     for (int field = 2; at && field < 22; field++) at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
@@ -38,7 +38,7 @@ uint64_t process_started(int pid) {
 
 bool process_lives(int pid, uint64_t started) { return started && process_started(pid) == started; }
 
-// open_shared finds this process' slot; the file stays locked until close_shared.
+// open_shared finds the slot of this process. The file stays locked until close_shared.
 static void open_shared(void) {
     if (!own && (!config.shared_path || !*config.shared_path)) {
         slots = own = &alone;
@@ -72,7 +72,7 @@ static int64_t used(int device) {
     int64_t sum = 0;
     for (int n = 0; n < PROCESSES; n++) {
         if (!slots[n].pid) continue;
-        // A process that ended, however, has given its memory back.
+        // A process that has ended has also freed its memory.
         if (&slots[n] != own && !process_lives(slots[n].pid, slots[n].started)) slots[n] = (Slot){0};
         sum += slots[n].bytes[device];
     }

@@ -76,7 +76,7 @@ API CUresult cuStreamDestroy_v2(CUstream handle) {
     if (result) return leave(result);
     if (s->legacy) return leave(CUDA_ERROR_INVALID_HANDLE);
     if (s->capture) return leave(capture_refuse(s));
-    // Its work runs on; the stream goes with the last of it.
+    // Its work continues; the stream is freed after the last of it.
     held.streams--;
     s->destroyed = true;
     if (!s->head) stream_free(s);
@@ -114,7 +114,7 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {
         if (recorded && !(event->last && event->sequence == recorded))
             return leave(stream_submit(s, (Work){.kind = WAIT, .signal = {event->page, recorded, event->owner}}));
     }
-    // To wait for an event that was not recorded is no wait.
+    // Waiting for an event that was never recorded does nothing.
     if (!event->last || event->last->done) return leave(CUDA_SUCCESS);
     Op *op = op_enqueue(s, (Work){.kind = NOTHING});
     op_after(op, event->last);

@@ -1,12 +1,13 @@
-// The calls that the double does not have, so that whatever links against the driver starts: each says so.
+// Calls that the double does not implement. These calls exist so that any program linked against the driver starts.
+// Each reports that it is unsupported.
 #include "double.h"
 
 #define LACKS(name)                   \
     API CUresult name(void);          \
     API CUresult name(void) { return unsupported(#name); }
 
-// The entry points of CUDA 2 and of other old versions, with parameters of other sizes, under the names without _v2:
-// whoever calls one was compiled against a header that lacks the definitions of the new names.
+// The entry points of CUDA 2 and other old versions, without _v2 in their names and with other parameter sizes. A
+// program that calls one was compiled against a header without the definitions of the new names.
 #define OLD(name)                     \
     API CUresult name(void);          \
     API CUresult name(void) { return outdated(#name); }

@@ -1,4 +1,4 @@
-// Does what streams and graphs hold: kernels, copies, fills, host functions, signals between processes.
+// Runs the work of streams and graphs: kernels, copies, fills, host functions, signals between processes.
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ void work_drop(Work *w) {
     w->kind = NOTHING;
 }
 
-// device_check answers whether rows of width bytes lie in one allocation of this device.
+// device_check checks whether rows of width bytes lie in one allocation of this device.
 static CUresult device_check(Context *c, const Place *p, uint64_t width, uint64_t height, const char *what) {
     uint64_t bytes = height ? (height - 1) * p->pitch + width : 0;
     char place[256];
@@ -38,7 +38,7 @@ CUresult copy_check(Context *c, const Work *w) {
 static void *bytes_of(const Place *p) { return p->host ? (void *)p->address : memory_bytes(p->address); }
 
 static CUresult copy(Context *c, const Work *w) {
-    // What was allocated when the copy was asked for may be gone.
+    // The allocation may have been freed since the copy was requested.
     if (copy_check(c, w)) return CUDA_ERROR_ILLEGAL_ADDRESS;
     const Place *to = &w->copy.to, *from = &w->copy.from;
     const Place *host = to->host ? to : from;

@@ -1,4 +1,4 @@
-// What the test programs share: the driver's calls that they use, and checks that end them.
+// Common code of the test programs: declarations of the driver's calls, and checks that end the program.
 #pragma once
 
 #include <math.h>

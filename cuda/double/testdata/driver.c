@@ -1,4 +1,4 @@
-// Failures that the environment asks for, one a run: driver.c CASE prints the codes of some calls.
+// Failures that the environment requests, one per run: driver.c CASE prints the result codes of some calls.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -50,7 +50,7 @@ int main(int count, char **arguments) {
         }
         printf("\n");
     } else if (!strcmp(name, "memory")) {
-        // Free memory counts other processes, and what a killed one had comes back.
+        // Free memory takes other processes into account. The memory of a killed process becomes free again.
         begin();
         size_t before, with, after, total;
         OK(cuMemGetInfo_v2(&before, &total));

@@ -1,11 +1,11 @@
-// What is wrong, one case a run: faults.c PTX CASE. Each prints the code that the driver answers with in the end, and
-// whether all later calls answer the same; what the double reports is on stderr.
+// Misuses, one case per run: faults.c PTX CASE. Each prints the driver's final error code and whether all later
+// calls return the same. The double's report goes to stderr.
 #include "check.h"
 
 static void *module;
 static Pointer x, y;
 
-// finish prints the code of the kernel, and says whether it sticks.
+// finish prints the kernel's error code and whether it is sticky.
 static void finish(int launched) {
     TRUE(launched == 0, "the launch itself answers %d", launched);
     int code = cuCtxSynchronize();
@@ -84,11 +84,11 @@ int main(int count, char **arguments) {
     CASE("registered twice") {
         char *host = aligned_alloc(4096, 2 * 4096);
         OK(cuMemHostRegister_v2(host + 100, 1000, 0));
-        WANT(712, cuMemHostRegister_v2(host + 2000, 100, 0));      // of the same page
+        WANT(712, cuMemHostRegister_v2(host + 2000, 100, 0));      // in the same page
         WANT(712, cuMemHostRegister_v2(host + 4000, 200, 0));
         WANT(713, cuMemHostUnregister(host));
         OK(cuMemHostRegister_v2(host + 4096, 4096, 0));
-        OK(cuMemcpyDtoHAsync_v2(host + 2048, y, 4096, NULL));      // all of it is registered
+        OK(cuMemcpyDtoHAsync_v2(host + 2048, y, 4096, NULL));      // completely registered
         OK(cuCtxSynchronize());
         OK(cuMemHostUnregister(host + 100));
         printf("%d\n", cuMemHostRegister_v2(host + 2000, 100, 0));
@@ -96,7 +96,7 @@ int main(int count, char **arguments) {
     CASE("copy to memory registered in part") {
         char *host = aligned_alloc(4096, 2 * 4096);
         OK(cuMemHostRegister_v2(host + 100, 1000, 0));
-        OK(cuMemcpyDtoHAsync_v2(host + 2000, y, 2096, NULL));      // pages are pinned, not bytes
+        OK(cuMemcpyDtoHAsync_v2(host + 2000, y, 2096, NULL));      // works because whole pages are pinned
         OK(cuMemcpyDtoHAsync_v2(host + 4096, y, 4096, NULL));
         printf("%d\n", cuMemcpyDtoHAsync_v2(host + 2048, y, 4096, NULL));
     }

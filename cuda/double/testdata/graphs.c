@@ -1,4 +1,4 @@
-// Capture of streams, and graphs. The argument is the file of PTX.
+// Capture of streams, and graphs. The argument is the PTX file.
 #include "check.h"
 
 enum { N = 512 };
@@ -14,7 +14,7 @@ static float first(void) {
     return pinned[0];
 }
 
-// Two streams in one capture: z = 3 x + y, where y is made on the second stream beside x.
+// Two streams in one capture: z = 3 x + y, where y is computed on the second stream in parallel with x.
 static void capture(void) {
     void *fork, *join, *graph, *exec, *again;
     int status;
@@ -29,7 +29,7 @@ static void capture(void) {
     OK(cuStreamIsCapturing(b, &status));
     TRUE(status == 1, "%d", status);
     OK(cuMemsetD32Async(y, 0x40000000, N, b));
-    add(x, y, 1, b);                   // 3: x is before the fork
+    add(x, y, 1, b);                   // 3: x has its value from before the fork
     add(x, x, 2, a);                   // 3
     OK(cuEventRecord(join, b));
     OK(cuMemcpyDtoDAsync_v2(z, x, 4 * N, a));
@@ -50,11 +50,11 @@ static void capture(void) {
         pinned[0] = 0;
         OK(cuGraphLaunch(n % 2 ? exec : again, a));
         OK(cuStreamSynchronize(a));
-        // add(x, y) and add(x, x) are in no order: y is 3 or 5.
+        // add(x, y) and add(x, x) are unordered: y is 3 or 5.
         TRUE(first() == 6 || first() == 8, "%g", first());
     }
     OK(cuGraphLaunch(exec, a));
-    OK(cuGraphExecDestroy(exec));      // the launch that is pending still runs
+    OK(cuGraphExecDestroy(exec));      // the pending launch still runs
     OK(cuCtxSynchronize());
     WANT(400, cuGraphLaunch(exec, a));
     OK(cuGraphExecDestroy(again));
@@ -73,7 +73,7 @@ static void refusals(void) {
     WANT(900, cuMemAlloc_v2(&p, 4));
     WANT(901, cuStreamEndCapture(a, &graph));
     OK(cuStreamBeginCapture_v2(a, 2));
-    OK(cuMemAlloc_v2(&p, 4));          // relaxed
+    OK(cuMemAlloc_v2(&p, 4));          // allowed in relaxed mode
     OK(cuMemFree_v2(p));
     OK(cuMemsetD32Async(x, 0, N, a));
     OK(cuEventRecord(event, a));
@@ -82,7 +82,7 @@ static void refusals(void) {
     WANT(903, cuStreamEndCapture(b, &graph));
     WANT(904, cuStreamEndCapture(a, &graph));
     OK(cuStreamBeginCapture_v2(a, 2));
-    OK(cuEventRecord(event, b));       // outside
+    OK(cuEventRecord(event, b));       // outside the capture
     WANT(905, cuStreamWaitEvent(a, event, 0));
     WANT(901, cuStreamEndCapture(a, &graph));
     WANT(401, cuStreamEndCapture(a, &graph));

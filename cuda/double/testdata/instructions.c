@@ -1,5 +1,5 @@
-// Each instruction that computes lane by lane, in PTX that is written here, against C: on all lanes, and on some of a
-// warp only, where the others must keep what they had.
+// Tests each instruction that computes lane by lane against C. The program runs each on all lanes of a warp, and on
+// only some lanes; the other lanes must keep their values. The PTX is written here.
 #include <fenv.h>
 
 #include "check.h"
@@ -9,9 +9,9 @@ enum { COUNT = 4096 - 13, THREADS = 128 };
 typedef uint64_t Bits;
 typedef Bits (*Reference)(Bits, Bits, Bits);
 typedef struct {
-    const char *name, *operands;       // the widths: of d, then of the sources: p, h, w, d
+    const char *name, *operands;       // operand widths: of d, then of the sources: p, h, w, d
     Reference reference;
-    char result;                       // f, d: a float, of which all NaNs are one; a: approximate
+    char result;                       // f, d: a float, with all NaNs equal; a: approximate
 } Row;
 
 static float f(Bits b) { float x; uint32_t w = (uint32_t)b; memcpy(&x, &w, 4); return x; }
@@ -59,7 +59,7 @@ static Bits bfind(Bits a, int bits, bool is_signed) {
         if ((a >> k & 1) != sign) return (Bits)k;
     return 0xffffffff;
 }
-static Bits bfe(Bits a, Bits b, Bits c, int bits, bool is_signed) {    // as the manual writes it
+static Bits bfe(Bits a, Bits b, Bits c, int bits, bool is_signed) {    // as defined in the manual
     int pos = b & 255, len = c & 255, msb = bits - 1;
     int at = pos + len - 1 < msb ? pos + len - 1 : msb;
     bool sign = is_signed && len && (a >> at & 1);
@@ -192,7 +192,8 @@ static int head(char *ptx) {
                         "setp.ge.u32 %%p6, %%r9, %%r12;\n@%%p6 bra end;\nmul.wide.u32 %%x9, %%r9, 8;\n");
 }
 
-// source writes the program that reads the operands, does one instruction where the index has none of the bits of m, and writes the result.
+// source writes a program that reads the operands, runs one instruction on lanes whose index has none of the bits
+// of m, and writes the result.
 static void source(char *ptx, const char *name, const char *operands, char result) {
     char *at = ptx + head(ptx);
     int count = (int)strlen(operands) - 1;
@@ -243,7 +244,7 @@ static void test(const Row *row) {
     }
 }
 
-// Approximate instructions stay within their bound, and err.
+// Approximate instructions have an error, and it stays within their bound.
 static void approximate(const char *name, const char *operands, double (*exact)(double, double), double bound, bool absolute) {
     char ptx[8192];
     source(ptx, name, operands, 'f');
@@ -268,7 +269,7 @@ static double quotient(double x, double y) { return x / y; }
 static double root(double x, double y) { (void)y; return sqrt(x); }
 static double inverse_root(double x, double y) { (void)y; return 1 / sqrt(x); }
 
-// Conversions, by the rounding of the host's own unit.
+// Conversions, compared with the rounding of the host's own unit.
 static const char *types[] = {"u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f16", "f32", "f64"};
 static const int bytes[] = {1, 1, 2, 2, 4, 4, 8, 8, 2, 4, 8};
 

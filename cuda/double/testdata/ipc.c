@@ -1,4 +1,5 @@
-// Two processes and one device: ipc.c PTX CASE. The first starts itself again as the second; they talk over a pipe each way.
+// Two processes and one device: ipc.c PTX CASE. The first process starts itself again as the second one. The two
+// processes communicate over a pipe in each direction.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -7,7 +8,7 @@
 enum { N = 100000, ROUNDS = 20 };
 
 typedef struct {
-    Handle memory, written, taken;     // events: that the first has written; that the second has taken it
+    Handle memory, written, taken;     // events: the first has written; the second has read
 } Offer;
 
 static void *module, *stream;
@@ -34,7 +35,8 @@ static void close_all(void) {
     OK(cuDevicePrimaryCtxRelease_v2(0));
 }
 
-// second adds the memory of the first to its own, in order by events alone: the pipe only says that they are recorded.
+// second adds the first process's memory to its own. Only events order this; the pipe only signals that they are
+// recorded.
 static int second(const char *ptx, const char *how) {
     open_all(ptx);
     Offer offer;
@@ -77,7 +79,8 @@ static int second(const char *ptx, const char *how) {
     return 0;
 }
 
-// wait_for_the_dead waits for an event of a process that was killed before it was reached, and never is.
+// wait_for_the_dead waits for an event of a process that was killed before the event was reached. The event is
+// never reached.
 static void wait_for_the_dead(pid_t child, void *taken) {
     waitpid(child, NULL, 0);
     OK(cuStreamWaitEvent(stream, taken, 0));
@@ -88,7 +91,7 @@ static void wait_for_the_dead(pid_t child, void *taken) {
     }
     printf("ok\n");
     fflush(stdout);
-    _exit(0);                          // as the context would wait for the stream
+    _exit(0);                          // otherwise the context would wait for the stream
 }
 
 static void refuse_own(Handle handle) {
@@ -134,7 +137,7 @@ int main(int count, char **arguments) {
     say(down[1], &offer, sizeof offer);
     for (int n = 0; n < ROUNDS; n++) {
         char bell = 'b';
-        // Without this wait the second sees values of the next round.
+        // Without this wait, the second process sees values of the next round.
         if (strcmp(how, "no wait")) OK(cuStreamWaitEvent(stream, taken, 0));
         OK(LAUNCH(axpy, (N + 255) / 256, 256, stream, &one, &ones, &x, ARGUMENT(N)));
         OK(cuEventRecord(written, stream));

@@ -1,4 +1,4 @@
-// Kernels as a compiler makes them: control flow, memories, calls, warps; and ones that are wrong.
+// Kernels in compiler style: control flow, memories, calls, warps. Some are intentionally wrong.
 #define KERNEL extern "C" __attribute__((global)) void
 #define DEVICE __attribute__((device))
 #define SHARED __attribute__((shared))
@@ -22,7 +22,7 @@ KERNEL axpy(float a, const float *x, float *y, u32 n) {
 	if (i < n) y[i] = __nvvm_fma_rn_f(a, x[i], y[i]);
 }
 
-// Loops of lengths that differ in a warp, with breaks, continues and branches within.
+// Loops of different lengths within a warp, with breaks, continues and branches.
 KERNEL flow(const u32 *x, u32 *y, u32 n) {
 	u32 i = index();
 	if (i >= n) return;
@@ -77,7 +77,7 @@ KERNEL votes(u32 *out, const u32 *x) {
 	out[index()] = ballot + any * 2 + all * 4 + up * 3 + other * 5 + first * 7;
 }
 
-// An array that is indexed by values lies in local memory.
+// An array indexed by variables is in local memory.
 KERNEL local_memory(float *y, u32 n) {
 	float a[16];
 	for (u32 i = 0; i < 16; i++) a[i] = y[tid()] + i;
@@ -159,7 +159,7 @@ KERNEL shape(u32 *out) {
 	out[(z * h + y) * w + x] = x + 100 * y + 10000 * z;
 }
 
-// The last block to come adds up what the blocks left: ordered by a fence and an atomic instruction.
+// The last block to finish adds up the results of all blocks. A fence and an atomic instruction order this.
 KERNEL last_block(float *out, float *part, u32 *arrived) {
 	SHARED static u32 last;
 	if (tid() == 0) {
@@ -175,7 +175,7 @@ KERNEL last_block(float *out, float *part, u32 *arrived) {
 	}
 }
 
-// From here on: wrong.
+// The following kernels are wrong.
 KERNEL reads_at(const float *x, float *out, long offset) { out[tid()] = x[(long)tid() + offset]; }
 KERNEL writes_at(float *x, long offset) { x[(long)tid() + offset] = 1; }
 KERNEL misaligned(char *x) { *(int *)(x + 2) = 1; }

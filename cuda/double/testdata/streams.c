@@ -1,7 +1,7 @@
-// The order of work in streams. The argument is the file of PTX; PSBENCH_DOUBLE_STREAMS says when work runs.
+// The order of work in streams. The argument is the PTX file. PSBENCH_DOUBLE_STREAMS selects when work runs.
 //
-// What CUDA orders must be in order under every policy. What it does not order is counted: how often the later work
-// was seen first. Under latest that is always, under earliest never, at random both.
+// Work that CUDA orders must be in order under every policy. For unordered work, the test counts how often the
+// later work was seen first: always under latest, never under earliest, and sometimes at random.
 #include <pthread.h>
 
 #include "check.h"
@@ -28,7 +28,7 @@ static void in_order(uint32_t k) {
     fill(x, k, a);
     fill(x, k + 1, a);
     fetch(x, a);
-    early += pinned[0] != k + 1;       // no wait: pinned memory is written when the work runs
+    early += pinned[0] != k + 1;       // not a wait: pinned memory is written when the work runs
     OK(cuStreamSynchronize(a));
     expect(k + 1, "one stream");
 }
@@ -37,10 +37,10 @@ static void by_event(uint32_t k) {
     void *event;
     OK(cuEventCreate(&event, NO_TIMING));
     forget();
-    OK(cuStreamWaitEvent(a, event, 0));        // not recorded: no wait
+    OK(cuStreamWaitEvent(a, event, 0));        // never recorded, so no wait
     fill(x, k, a);
     OK(cuEventRecord(event, a));
-    fill(x, k + 7, a);                 // after the event: the other stream may see it or not
+    fill(x, k + 7, a);                 // after the event: the other stream may or may not see it
     OK(cuStreamWaitEvent(b, event, 0));
     OK(cuMemcpyDtoDAsync_v2(y, x, 4 * N, b));
     fetch(y, b);
@@ -55,8 +55,8 @@ static void by_event(uint32_t k) {
 static void by_default_stream(uint32_t k) {
     forget();
     fill(x, k, blocking);
-    fill(x, k + 1, NULL);              // after all of blocking streams
-    fill(x, k + 2, blocking);          // after all of the default stream
+    fill(x, k + 1, NULL);              // waits for all blocking streams
+    fill(x, k + 2, blocking);          // waits for the default stream
     fetch(x, NULL);
     OK(cuStreamSynchronize(NULL));
     expect(k + 2, "the default stream");
@@ -78,10 +78,10 @@ static void staged(uint32_t k) {
     forget();
     for (int i = 0; i < N; i++) pageable[i] = source[i] = k;
     OK(cuMemcpyHtoDAsync_v2(x, pageable, 4 * N, a));
-    for (int i = 0; i < N; i++) pageable[i] = 0;       // it is staged
-    OK(cuMemcpyDtoHAsync_v2(back, x, 4 * N, a));       // returns when it is there
+    for (int i = 0; i < N; i++) pageable[i] = 0;       // the copy was staged
+    OK(cuMemcpyDtoHAsync_v2(back, x, 4 * N, a));       // returns when the copy is done
     for (int i = 0; i < N; i++) TRUE(back[i] == k, "pageable: %d: %u, want %u", i, back[i], k);
-    OK(cuMemcpyHtoDAsync_v2(x, source, 4 * N, a));     // pinned: read when it runs
+    OK(cuMemcpyHtoDAsync_v2(x, source, 4 * N, a));     // pinned: read when the copy runs
     for (int i = 0; i < N; i++) source[i] = k + 1;
     fetch(x, a);
     OK(cuStreamSynchronize(a));
@@ -97,7 +97,7 @@ static void queries(uint32_t k) {
     float ms;
     OK(cuEventCreate(&from, 0));
     OK(cuEventCreate(&to, 0));
-    OK(cuEventQuery(to));              // never recorded: done
+    OK(cuEventQuery(to));              // never recorded, so reached
     OK(cuEventRecord(from, a));
     fill(x, k, a);
     OK(cuEventRecord(to, a));
@@ -108,7 +108,7 @@ static void queries(uint32_t k) {
     fill(x, k, b);
     polls = 0;
     for (int code; (code = cuStreamQuery(b)); polls++) TRUE(code == NOT_READY && polls < 1000000, "query: %d", code);
-    // A host function runs although nobody waits for the stream.
+    // A host function runs even if nothing waits for the stream.
     OK(cuLaunchHostFunc(b, set, &flag));
     for (int tries = 0; !__atomic_load_n(&flag, __ATOMIC_ACQUIRE); tries++) {
         TRUE(tries < 20000, "the host function does not run");
@@ -119,7 +119,7 @@ static void queries(uint32_t k) {
     OK(cuEventDestroy_v2(to));
 }
 
-// Two threads, each with a stream, that hand numbers to each other through events.
+// Two threads, each with its own stream, pass numbers to each other through events.
 static void *events[2][ROUNDS];
 static int recorded[2];
 static void *relay(void *number) {

@@ -1,9 +1,9 @@
 //go:build nvidia
 
-// Package early ends a process that cannot use CUDA, with a sentence on standard error. Package cu
-// would end it too, with a line on standard output, which is where a plugin tells psbench its
-// address. Go initializes packages that are ready in the order of their paths, and this one
-// needs less than cu does and comes before it in the alphabet. It alone starts the driver.
+// Package early ends a process that cannot use CUDA, with an error message on standard error. Package cu would end
+// such a process too, but with a line on standard output, where a plugin must print its address for psbench. Go
+// initializes packages in the order of their paths once their dependencies are ready. This package comes before cu
+// in the alphabet and depends on less. Only this package starts the driver.
 package early
 
 // #cgo LDFLAGS: -lcuda -ldl
@@ -15,11 +15,11 @@ import (
 	"os"
 )
 
-// oldest is the CUDA of the oldest driver that has every function which is called: 11.0.
+// oldest is the CUDA version of the oldest driver that has every function that psbench calls: 11.0.
 const oldest = 11000
 
-// AsksVersion says that the program is only asked what it is. It starts no driver then: that takes a second where many
-// devices are, and there need be none.
+// AsksVersion reports that the program should only print its version. The driver is not started then: with many
+// devices, that takes a second, and there need not be a driver.
 func AsksVersion() bool { return len(os.Args) == 2 && os.Args[1] == "version" }
 
 func init() {
@@ -33,8 +33,8 @@ func init() {
 }
 
 func unusable() string {
-	// These two are in every driver. Functions that an old one lacks are not looked for
-	// before they are called.
+	// Every driver has these two functions. Functions that an old driver lacks are looked up only when they are
+	// called.
 	if result := C.psb_start(); result != C.CUDA_SUCCESS {
 		return fmt.Sprintf("the NVIDIA driver does not start: %s: %s", words(result), advice(result))
 	}

@@ -13,8 +13,8 @@ CUresult psb_start(void)
 	return started = init ? init(0) : CUDA_ERROR_NOT_FOUND;
 }
 
-// cuInit is in this program what package cu calls before main, in the place of the driver's: that has been called by
-// then, but where the program only says what it is.
+// This cuInit replaces the driver's: package cu calls it before main. The driver's cuInit has already run by then,
+// unless the program only prints its version.
 CUresult cuInit(unsigned flags)
 {
 	(void)flags;

@@ -1,8 +1,8 @@
-// A cuBLAS for tests: it multiplies on the host, as the real one does on the device, column-major, and
-// answers for what it does not like what its first matrix begins with.
+// A cuBLAS for tests. This cuBLAS multiplies on the host, column-major like the real cuBLAS. Sgemm returns an error
+// status for negative sizes and for a handle without a stream.
 //
-// With CREATE, a cublasStatus_t, it makes no handle, and with DESTROY it gives none back: as one that the
-// driver is too old for.
+// CREATE and DESTROY are values of cublasStatus_t with which creating or destroying a handle fails, as in a cuBLAS
+// that needs a newer driver.
 #include <stdlib.h>
 
 #ifndef CREATE

@@ -5,8 +5,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Batch makes n samples that a model takes. Different values of salt give different samples. Some
-// bags are empty, some hold an index twice.
+// Batch returns n samples that a model accepts. Different values of salt give different samples. Some bags are
+// empty, and some contain an index twice.
 func Batch(in sdk.InputSpec, n, salt int) *sdk.Batch {
 	b := &sdk.Batch{}
 	for i := range n {
@@ -33,7 +33,7 @@ func Batch(in sdk.InputSpec, n, salt int) *sdk.Batch {
 	return b
 }
 
-// bagOf is the bag of sample i, of the length that the model takes.
+// bagOf returns the bag of sample i, with the length that the model requires.
 func bagOf(in sdk.InputSpec, i, salt int) []int64 {
 	row, last := int64((i*5+salt)%in.Rows), int64(in.Rows-1)
 	length := in.BagLength

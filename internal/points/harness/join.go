@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// linked has all links that there are, and uses none.
+// linked declares all links and uses none.
 var linked = sdk.NewHook("plugintest_linked", struct{}{}, func(struct{}, sdk.HookEnv) (sdk.Hook, error) {
 	return idle{}, nil
 }, sdk.LinkServer, sdk.LinkGroup, sdk.LinkDefault)
@@ -20,8 +20,8 @@ type idle struct{}
 func (idle) Reduce(sdk.HookState, *tensor.Bucket) *comm.Future { return comm.Completed(nil) }
 func (idle) Reset()                                            {}
 
-// Join joins ranks of this process by all links, over real memory and sockets; end takes them
-// apart. An error of end is one of a link or of the server.
+// Join connects ranks in this process by all links, over real memory and sockets. The function end closes them. An
+// error of end comes from a link or from the server.
 func Join(ranks int, buckets []tensor.BucketSpec) (joined []*Rank, end func() error, err error) {
 	w := &world{subject: &Subject{Part: linked}, plan: buckets}
 	if err := w.open(ranks); err != nil {
@@ -30,8 +30,7 @@ func Join(ranks int, buckets []tensor.BucketSpec) (joined []*Rank, end func() er
 	return w.ranks, func() error { return errors.Join(w.told(), w.close()) }, nil
 }
 
-// Abandon opens a world of two ranks. One of them runs left while the other one and the servers
-// leave.
+// Abandon opens a world of two ranks. One rank runs left while the other rank and the servers leave.
 func Abandon(s *Subject, left func(r *Rank) error) error {
 	w := &world{subject: s, plan: s.Buckets(false)}
 	err := w.abandon(left)
@@ -51,7 +50,7 @@ func (w *world) abandon(left func(r *Rank) error) error {
 	var leaving sync.WaitGroup
 	defer leaving.Wait()
 	leaving.Go(func() {
-		time.Sleep(Moment) // by then a rank that waits does
+		time.Sleep(Moment) // by then, the rank is waiting
 		for _, p := range w.procs {
 			if p != w.rankProcess(0) {
 				p.Close()

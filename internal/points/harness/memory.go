@@ -13,8 +13,8 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// GuardedFloats returns n values that end at the border of an inaccessible page. Assembly, a C
-// library or unsafe code that writes one value too many causes a fault. free releases the values.
+// GuardedFloats returns n values that end directly before an inaccessible page. If assembly, a C library or unsafe
+// code writes one value too many, it causes a fault. free releases the values.
 func GuardedFloats(n int) (values []float32, freeze func() error, free func(), err error) {
 	page := os.Getpagesize()
 	size := (4*max(1, n) + page - 1) / page * page
@@ -22,7 +22,7 @@ func GuardedFloats(n int) (values []float32, freeze func() error, free func(), e
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("guarded memory: %w", err)
 	}
-	free = func() { _ = unix.Munmap(memory) } // nothing can be done
+	free = func() { _ = unix.Munmap(memory) } // an error has no remedy here
 	for _, outer := range [][]byte{memory[:page], memory[page+size:]} {
 		if err := unix.Mprotect(outer, unix.PROT_NONE); err != nil {
 			free()
@@ -34,16 +34,16 @@ func GuardedFloats(n int) (values []float32, freeze func() error, free func(), e
 	return tensor.ViewFloat32(inner[size-4*n : size : size]), freeze, free, nil
 }
 
-// guard is guarded memory that a process owns.
+// guard is guarded memory that belongs to a process.
 type guard func()
 
-// Close gives it back.
+// Close releases the memory.
 func (g guard) Close() error {
 	g()
 	return nil
 }
 
-// guardedStore makes buckets whose values are guarded, each with a page of its own.
+// guardedStore creates buckets with guarded values. Each bucket has its own page.
 func guardedStore(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
 	store := comm.NewStore(plan)
 	for _, b := range store.Buckets {
@@ -56,7 +56,7 @@ func guardedStore(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, er
 	return store, nil
 }
 
-// ownGuarded are guarded values that a process owns.
+// ownGuarded returns guarded values that belong to a process.
 func ownGuarded(p *process.Process, n int) ([]float32, error) {
 	values, _, free, err := GuardedFloats(n)
 	if err == nil {
@@ -65,7 +65,7 @@ func ownGuarded(p *process.Process, n int) ([]float32, error) {
 	return values, err
 }
 
-// bindGuarded gives the model of a rank guarded memory, a bucket for each parameter.
+// bindGuarded gives a rank's model guarded memory, one bucket for each parameter.
 func (r *Rank) bindGuarded(p *process.Process, plan []tensor.BucketSpec) (err error) {
 	specs := r.Model.Parameters()
 	allocate := func(plan []tensor.BucketSpec) (*comm.Store, error) { return guardedStore(p, plan) }
@@ -84,7 +84,7 @@ func (r *Rank) bindGuarded(p *process.Process, plan []tensor.BucketSpec) (err er
 	return r.Model.Bind(r.Values, r.Gradients)
 }
 
-// bind gives the model of a rank its memory, with the buckets of a plan.
+// bind gives a rank's model its memory, in the buckets of a plan.
 func (r *Rank) bind(p *process.Process, plan []tensor.BucketSpec) (*comm.Store, error) {
 	specs := r.Model.Parameters()
 	gradients, store, err := layout.New(specs, plan, p.NewStore)

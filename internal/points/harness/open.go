@@ -17,17 +17,17 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// tableServers is how many servers of tables a world has that has any.
+// tableServers is the number of table servers in a world that has any.
 const tableServers = 2
 
-// peers are whom ranks join.
+// peers are the processes that ranks connect to.
 type peers struct {
 	server  *process.Peer
 	tables  []process.Peer
 	members []process.Peer
 }
 
-// open makes ranks and what they need of a run.
+// open creates the ranks and the parts of a run that they need.
 func (w *world) open(ranks int) (err error) {
 	if w.folder, err = os.MkdirTemp("", "kit"); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (w *world) open(ranks int) (err error) {
 
 func (w *world) rankProcess(i int) *process.Process { return w.procs[len(w.procs)-len(w.ranks)+i] }
 
-// serverPart is what servers of the world are, if it has any.
+// serverPart returns the part of the world's servers, if it has any.
 func (w *world) serverPart() (part sdk.Part, ok bool) {
 	switch part := w.subject.Part; {
 	case part.Kind == sdk.KindServer:
@@ -79,7 +79,7 @@ func (w *world) serverPart() (part sdk.Part, ok bool) {
 	return part, false
 }
 
-// makeServers makes a server for all ranks, or several of tables.
+// makeServers creates one server for all ranks, or several servers of tables.
 func (w *world) makeServers(part sdk.Part, ranks int, p *peers) error {
 	choice := kit(part)
 	if part.Kind == w.subject.Part.Kind {
@@ -112,7 +112,7 @@ func (w *world) makeServers(part sdk.Part, ranks int, p *peers) error {
 	return nil
 }
 
-// serverModel returns the model of a server of parameters, nil for others.
+// serverModel returns the model of a server of parameters, or nil for other servers.
 func (w *world) serverModel(part sdk.Part) *process.Choice {
 	if part.Serves != sdk.ServiceParameters {
 		return nil
@@ -124,7 +124,7 @@ func (w *world) serverModel(part sdk.Part) *process.Choice {
 	return &model
 }
 
-// lookup is what trainers may look up in the tables.
+// lookup returns the lookups that trainers may do in the tables.
 func (w *world) lookup() comm.LookupSpec {
 	spec := comm.LookupSpec{Bags: 64, Indices: 256}
 	for _, t := range w.tables {
@@ -133,7 +133,7 @@ func (w *world) lookup() comm.LookupSpec {
 	return spec
 }
 
-// serve has the servers take their trainers.
+// serve connects the servers to their trainers.
 func (w *world) serve(trainers []process.Peer) error {
 	for _, t := range w.tables {
 		if _, err := t.Connect(w.lookup(), trainers); err != nil {
@@ -147,7 +147,7 @@ func (w *world) serve(trainers []process.Peer) error {
 	return err
 }
 
-// process makes one of the world, that has a part.
+// process creates a process of the world with the given part.
 func (w *world) process(name string, rank int, part process.Choice) (*process.Process, error) {
 	p, err := process.New(append([]sdk.Part{w.subject.panics.around(w.subject.Part)}, toys.All...), process.Config{
 		Name: name, Rank: rank, Part: part, Timeout: w.subject.Patience(),
@@ -161,7 +161,7 @@ func (w *world) process(name string, rank int, part process.Choice) (*process.Pr
 	return p, err
 }
 
-// equip gives a rank the part that is tested, with what that needs.
+// equip gives a rank the tested part and everything that the part needs.
 func (w *world) equip(r *Rank, p *process.Process, to peers) (err error) {
 	choice := w.subject.choice()
 	switch part := w.subject.Part; {
@@ -201,7 +201,7 @@ func (p *peers) links(declared []sdk.Link, position int) process.HookLinks {
 	return links
 }
 
-// newStore allocates the buckets, guarded where the point wants that.
+// newStore allocates the buckets. The buckets are guarded if the point requires it.
 func (w *world) newStore(p *process.Process) (store *comm.Store, err error) {
 	if !w.point.Guarded {
 		if store, err = p.NewStore(w.plan); err == nil {
@@ -212,14 +212,14 @@ func (w *world) newStore(p *process.Process) (store *comm.Store, err error) {
 	return guardedStore(p, w.plan)
 }
 
-// joinTables joins the servers of tables.
+// joinTables connects the rank to the servers of tables.
 func (w *world) joinTables(r *Rank, p *process.Process, to peers) (err error) {
 	spec := w.lookup()
 	r.Tables, err = p.JoinTables(&spec, to.tables)
 	return err
 }
 
-// equipModel binds the model to memory, a bucket for each parameter.
+// equipModel binds the model to memory, one bucket for each parameter.
 func (w *world) equipModel(r *Rank, p *process.Process, choice process.Choice) error {
 	model, err := hosted.NewModel(p, choice, sdk.ModelEnv{MaxBatch: r.Samples, Threads: 1, Engine: engine.Host})
 	if err != nil {

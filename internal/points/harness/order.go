@@ -8,14 +8,14 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// ledger notes how a trainer calls its model, criterion and hook, and the first call that came out
-// of order. It takes no trainer to be data-parallel: one may reduce every other iteration. In a run
-// each part has a process, and a ledger, of its own, whose findings are errors of its calls.
+// ledger records a trainer's calls to its model, criterion and hook, and the first call out of order. ledger does
+// not assume that a trainer is data-parallel: a trainer may reduce only every other iteration. In a run, each part
+// has its own process and its own ledger. Such a ledger returns its findings as errors of the part's calls.
 type ledger struct {
-	alone         bool           // it sees the calls of one part alone
-	forward, loss bool           // the batch's is computed and has no Backward yet
+	alone         bool           // the ledger sees the calls of only one part
+	forward, loss bool           // forward or loss was computed for the batch and its Backward is missing
 	flights       []*comm.Future // by bucket
-	backward      bool           // a backward pass runs, in which this bucket was reduced last
+	backward      bool           // this bucket was reduced last in a running backward pass
 	last          int
 	wrong         error
 }
@@ -26,7 +26,7 @@ func (l *ledger) note(wrong bool, format string, args ...any) {
 	}
 }
 
-// OutOfOrder begins what a ledger says is wrong.
+// OutOfOrder begins the errors of a ledger.
 const OutOfOrder = "out of order: "
 
 // failure returns the first call out of order, unless another check reports it.
@@ -37,12 +37,12 @@ func (l *ledger) failure() error {
 	return nil
 }
 
-// flies says that a bucket is being reduced.
+// flies reports whether a bucket is being reduced.
 func (l *ledger) flies(bucket int) bool {
 	return bucket < len(l.flights) && l.flights[bucket] != nil && l.flights[bucket].EndNS() == 0
 }
 
-// watch has the calls of parts noted.
+// watch wraps parts so that the ledger records their calls.
 func (l *ledger) watch(m sdk.FeatureModel, c sdk.Criterion, h sdk.Hook) (sdk.Model, sdk.Criterion, sdk.Hook) {
 	return &watchedModel{m, l}, &watchedCriterion{c, l}, &watchedHook{h, l}
 }
@@ -74,7 +74,7 @@ func (m *watchedModel) BackwardInput(up tensor.Tensor, input []float32, emit fun
 	return m.FeatureModel.BackwardInput(up, input, emit)
 }
 
-// begin notes a backward pass, which is over when what it returns is called.
+// begin records the start of a backward pass. The returned function records its end.
 func (m *watchedModel) begin() (end func()) {
 	l := m.l
 	l.note(!l.forward, "Backward comes before Forward of that batch")
@@ -128,8 +128,8 @@ func (h *watchedHook) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future
 	return f
 }
 
-// Ordered is a part of psbench's own, a model that gives the gradient of its features, a criterion or
-// a hook, that ends the run in which it is called out of order.
+// Ordered wraps one of psbench's own parts: a model that gives the gradient of its features, a criterion or a hook.
+// The wrapped part ends a run that calls it out of order.
 func Ordered(part sdk.Part) sdk.Part {
 	return part.Around(func(env any, inner func(env any) (any, error)) (any, error) {
 		made, err := inner(env)

@@ -8,17 +8,17 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// panics recovers panics in a server's methods. psbench calls the methods on goroutines of its own,
-// where a test cannot recover, so the kit wraps the server.
+// panics recovers panics in a server's methods. psbench calls these methods on its own goroutines, where a test
+// cannot recover, so the kit wraps the server.
 type panics struct {
 	mu    sync.Mutex
 	first error
-	// resting is held by a reset, which comes while no other method runs. Here the race detector
-	// could not know it: what says so has crossed a socket.
+	// resting is held during a reset, when no other method runs. Without this lock, the race detector would not see
+	// the order of events, because the messages that establish it cross a socket.
 	resting sync.RWMutex
 }
 
-// catch is the error of f, which is noted where f panics.
+// catch returns the error of f. If f panics, catch records the panic.
 func (c *panics) catch(f func() error) error {
 	c.resting.RLock()
 	defer c.resting.RUnlock()
@@ -38,7 +38,7 @@ func (c *panics) catch(f func() error) error {
 	return err
 }
 
-// take is the first panic, which it forgets.
+// take returns the first panic and forgets it.
 func (c *panics) take() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +47,7 @@ func (c *panics) take() error {
 	return err
 }
 
-// around is a part whose methods are called by way of c where it is a server.
+// around wraps a server so that catch calls its methods. around returns other parts unchanged.
 func (c *panics) around(part sdk.Part) sdk.Part {
 	if part.Kind != sdk.KindServer || part.InTrainer() {
 		return part
@@ -57,7 +57,7 @@ func (c *panics) around(part sdk.Part) sdk.Part {
 		if err != nil {
 			return nil, err
 		}
-		switch { // by the declaration, since a server may have the methods of several sorts
+		switch { // the declaration decides, because a server may have the methods of several kinds
 		case part.Serves == sdk.ServiceTables:
 			return &caughtTable{made.(sdk.TableServer), c}, nil
 		case part.Timing != 0:
@@ -82,7 +82,7 @@ func (s *caughtServer) Reset() {
 	s.Server.Reset()
 }
 
-// Expect implements sdk.Expecter for a server that does.
+// Expect implements sdk.Expecter if the wrapped server does.
 func (s *caughtServer) Expect(batches []int) error {
 	if e, ok := s.Server.(sdk.Expecter); ok {
 		return s.c.catch(func() error { return e.Expect(batches) })
@@ -128,7 +128,7 @@ func (s *caughtTable) Update(call *comm.TableCall) error {
 
 func (s *caughtTable) Close() error { return s.c.close(s.TableServer) }
 
-// close closes a part that wants to be.
+// close closes a part if it is an io.Closer.
 func (c *panics) close(part any) error {
 	if closer, ok := part.(io.Closer); ok {
 		return c.catch(closer.Close)

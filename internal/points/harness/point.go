@@ -1,44 +1,44 @@
-// Package harness carries points of contracts out: on ranks of a world within this process, which
-// psbench's own host and a real fabric surround, or on a rank of a real run.
+// Package harness carries out points of contracts. The package does so on ranks of a world within this process,
+// with psbench's own host and a real fabric, or on a rank of a real run.
 package harness
 
-// Point is one thing that a part must do.
+// Point is one requirement on a part.
 type Point struct {
 	Name    string
-	Promise string // what the part is to keep, as a sentence
-	// Ranks is how many ranks carry the point out, and Passes how often, with a reset before
-	// each pass.
+	Promise string // the requirement, as a sentence
+	// Ranks is the number of ranks that carry out the point. Passes is how often they do so, with a reset before each
+	// pass.
 	Ranks, Passes int
-	// Worlds are the numbers of ranks that carry the point out, one after the other; none: Ranks alone.
+	// Worlds are numbers of ranks. The point is carried out once for each of them; if empty, for Ranks alone.
 	Worlds []int
 	// Large adds the large buckets of toys.Sizes.
 	Large bool
-	// Sparse says that it is about sparse gradients alone, Agreement that about ranks that agree.
+	// Sparse: the point is only about sparse gradients. Agreement: the point requires that all ranks agree.
 	Sparse, Agreement bool
-	// Floats says that it is about criteria that take targets which are numbers.
+	// Floats: the point is about criteria whose targets are numbers.
 	Floats bool
 	// Samples is the size of the largest batch that a model or criterion gets; 0: MaxBatch.
 	Samples int
-	// Unseen is why a run does not show whether the part keeps the point, "" where one does.
+	// Unseen explains why a run cannot check the point; "" if a run can.
 	Unseen string
 
-	// OnRank is what each rank does in each pass, on parts that it was given; nil: nothing.
+	// OnRank is the work of each rank in each pass, on the parts that the rank got; nil: none.
 	OnRank func(r *Rank) error
-	// Alone takes the place of OnRank in a test. It builds the part itself, and sees more.
+	// Alone replaces OnRank in a test. Alone builds the part itself and can check more.
 	Alone func(s *Subject) error
-	// Guarded puts tensors between inaccessible pages, in a test.
+	// Guarded places tensors between inaccessible pages in a test.
 	Guarded bool
 }
 
-// InRun says that a trainer of a real run can carry the point out.
+// InRun reports whether a trainer of a real run can carry out the point.
 func (p Point) InRun() bool { return p.OnRank != nil && p.Unseen == "" }
 
-// NotSeen is the error of a point that cannot be seen on this part: why.
+// NotSeen is the error of a point that cannot be checked on this part. NotSeen gives the reason.
 type NotSeen string
 
 func (e NotSeen) Error() string { return string(e) }
 
-// Sizes are the numbers of ranks that carry the point out, one after the other.
+// Sizes returns the numbers of ranks that carry out the point, one world after the other.
 func (p Point) Sizes() []int {
 	if p.Worlds != nil {
 		return p.Worlds
@@ -46,8 +46,7 @@ func (p Point) Sizes() []int {
 	return []int{max(1, p.Ranks)}
 }
 
-// Check carries the point out on s in this process. The error is what is wrong with the part, or
-// NotSeen.
+// Check carries out the point on s in this process. The error describes a violation by the part, or is NotSeen.
 func (p Point) Check(s *Subject) (err error) {
 	if p.Alone != nil {
 		err = Within(s.Patience()+hostGrace, func() error { return p.Alone(s) })
@@ -59,10 +58,10 @@ func (p Point) Check(s *Subject) (err error) {
 		}
 	}
 	if panicked := s.panics.take(); panicked != nil {
-		err = panicked // which explains the rest
+		err = panicked // the panic explains the other error
 	}
 	return err
 }
 
-// Carry carries out one pass of the point in a rank.
+// Carry carries out one pass of the point on a rank.
 func (p Point) Carry(r *Rank) error { return Recovered(func() error { return p.OnRank(r) }) }

@@ -9,30 +9,29 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Rank is a trainer that carries a point out, with the parts that it was given; one of them is
-// tested.
+// Rank is a trainer that carries out a point with the parts that it got. One of these parts is tested.
 type Rank struct {
 	sdk.TrainerParts
 	Position, Size int
-	Pass           int // from 0; each began with a reset
-	// Told are digests that must be the same on all ranks, by what they are of.
+	Pass           int // number of the pass, from 0; a reset precedes each pass
+	// Told has digests that must be the same on all ranks, by the name of the values.
 	Told map[string]string
 	// Samples is the size of the largest batch.
 	Samples int
 
 	Subject *Subject
-	// Trainer is the one that is tested; nil of other kinds.
+	// Trainer is the tested trainer; nil for parts of other kinds.
 	Trainer sdk.Trainer
-	// TableBatch numbers the next call about tables.
+	// TableBatch is the number of the next table call.
 	TableBatch int64
 
 	plan   []tensor.BucketSpec
-	inputs sdk.InputSpec     // of its data
-	calls  *ledger           // of the parts that it has
-	noted  map[string]string // in pass 0
+	inputs sdk.InputSpec     // inputs of its data
+	calls  *ledger           // calls of its parts
+	noted  map[string]string // digests of pass 0
 }
 
-// NewRank makes a rank that is about to carry a point out on s.
+// NewRank returns a rank that is ready to carry out a point on s.
 func NewRank(s *Subject, p Point, parts sdk.TrainerParts, position, size int) *Rank {
 	return &Rank{
 		TrainerParts: parts, Position: position, Size: size, Told: map[string]string{}, Samples: s.samples(p),
@@ -40,10 +39,10 @@ func NewRank(s *Subject, p Point, parts sdk.TrainerParts, position, size int) *R
 	}
 }
 
-// Disorder is the first call of the rank's parts that came out of order.
+// Disorder returns an error for the first out-of-order call of the rank's parts.
 func (r *Rank) Disorder() error { return r.calls.wrong }
 
-// Same notes values that must be equal on all ranks.
+// Same records values that must be equal on all ranks.
 func (r *Rank) Same(what string, g *tensor.Gradient) { r.Told[what] = Digest(g) }
 
 // Again compares values with the values of the first pass.
@@ -57,14 +56,14 @@ func (r *Rank) Again(what string, g *tensor.Gradient) error {
 	return nil
 }
 
-// Digest tells gradients apart: their first values, and a checksum of all.
+// Digest returns a short text for comparing gradients: the first values and a checksum of all.
 func Digest(g *tensor.Gradient) string {
 	sum := crc32.Update(crc32.ChecksumIEEE(tensor.Int32Bytes(g.Rows)), crc32.IEEETable, tensor.Float32Bytes(g.Values))
 	return fmt.Sprintf("%.6g (%d values, %d rows, checksum %08x)",
 		g.Values[:min(3, len(g.Values))], len(g.Values), len(g.Rows), sum)
 }
 
-// Finite reports a value that is not.
+// Finite returns an error if a value is not finite.
 func Finite(what string, values []float32) error {
 	for i, v := range values {
 		if !numeral.Finite(float64(v)) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Within is the error of f, which is left behind where it takes too long.
+// Within returns the error of f. If f takes too long, Within returns an error and leaves f running.
 func Within(limit time.Duration, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- Recovered(f) }()
@@ -22,7 +22,7 @@ func Within(limit time.Duration, f func() error) error {
 	}
 }
 
-// Recovered is f, whose panics, writes to memory that it does not own among them, are errors.
+// Recovered calls f and returns panics as errors, including faults from writes to foreign memory.
 func Recovered(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -33,7 +33,7 @@ func Recovered(f func() error) (err error) {
 	return f()
 }
 
-// describe names a panic; a fault is one at memory that is guarded.
+// describe names a panic. A fault is an access to guarded memory.
 func describe(p any) string {
 	var fault interface{ Addr() uintptr }
 	if err, ok := p.(error); ok && errors.As(err, &fault) {
@@ -42,7 +42,7 @@ func describe(p any) string {
 	return fmt.Sprint(p)
 }
 
-// culprit is the first frame of a panic's stack that is none of the runtime's.
+// culprit returns the first frame of a panic's stack outside the runtime.
 func culprit(stack string) string {
 	_, below, _ := strings.Cut(stack, "panic(")
 	lines := strings.Split(below, "\n")

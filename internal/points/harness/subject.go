@@ -11,27 +11,27 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Subject is the part that is tested and what is known of it.
+// Subject is the tested part with all that is known about the part.
 type Subject struct {
 	Part        sdk.Part
 	Settings    []byte   // a JSON object; nil: its defaults
-	Refused     []string // settings that it must refuse
-	RanksDiffer bool     // its results may differ from rank to rank
-	DenseOnly   bool     // it is not made for sparse gradients
+	Refused     []string // settings that the part must refuse
+	RanksDiffer bool     // results may differ from rank to rank
+	DenseOnly   bool     // the part does not support sparse gradients
 	Timeout     time.Duration
-	InTrainer   map[sdk.Kind]string // keys that a trainer is to choose
-	Inputs      *sdk.InputSpec      // what data is made for; nil: of several the first that it takes
-	Largest     int                 // samples of the largest batch; 0: as many as the point says
-	// Expect is what a hook or server is to answer, in the place of what it declares; "": that.
+	InTrainer   map[sdk.Kind]string // keys that a trainer must choose
+	Inputs      *sdk.InputSpec      // model inputs for data; nil: the first of several that the part accepts
+	Largest     int                 // samples of the largest batch; 0: the number of the point
+	// Expect is the answer that a hook or server must give, in place of its declared one; "": the declared one.
 	Expect sdk.Answers
 
-	panics panics // of what is built
+	panics panics // panics of the parts that were built
 }
 
-// Patience is how long the part may take over anything.
+// Patience is the time limit for every operation of the part.
 func (s *Subject) Patience() time.Duration { return cmp.Or(s.Timeout, 10*time.Second) }
 
-// BuiltWith is the settings that the part is built with.
+// BuiltWith returns the settings for building the part.
 func (s *Subject) BuiltWith() []byte {
 	if s.Settings == nil {
 		return []byte("{}")
@@ -39,7 +39,7 @@ func (s *Subject) BuiltWith() []byte {
 	return s.Settings
 }
 
-// GetsDense says that the part gets no sparse gradients.
+// GetsDense reports whether the part gets only dense gradients.
 func (s *Subject) GetsDense() bool { return s.DenseOnly || s.Part.Serves == sdk.ServiceParameters }
 
 // samples returns the size of the largest batch.
@@ -51,18 +51,17 @@ func (s *Subject) samples(p Point) int {
 	return n
 }
 
-// choice is the part that is tested.
+// choice returns the tested part.
 func (s *Subject) choice() process.Choice {
 	return process.Choice{Kind: s.Part.Kind, Key: s.Part.Key, Settings: s.BuiltWith()}
 }
 
-// kit is a part that the tested one is tried with.
+// kit returns a part that helps to test.
 func kit(part sdk.Part) process.Choice {
 	return process.Choice{Kind: part.Kind, Key: part.Key, Settings: []byte("{}")}
 }
 
-// Buckets are those that the part is tried with, one for each parameter of Sizes, and one that is
-// empty.
+// Buckets returns the buckets for the tests: one for each parameter of Sizes, and an empty one.
 func (s *Subject) Buckets(large bool) []tensor.BucketSpec {
 	var list []tensor.BucketSpec
 	for i, p := range (&toys.Sizes{DenseOnly: s.GetsDense(), Large: large}).Parameters() {
@@ -78,7 +77,7 @@ func (s *Subject) Buckets(large bool) []tensor.BucketSpec {
 // allRows is the capacity of a sparse bucket that holds its whole table.
 const allRows = 0
 
-// bucketOf is the bucket of one parameter. Capacity bounds the rows of a sparse one.
+// bucketOf returns the bucket of one parameter. The capacity limits the rows of a sparse bucket.
 func bucketOf(k int, p sdk.ParameterSpec, capacity int) tensor.BucketSpec {
 	n := tensor.Elements(p.Shape)
 	b := tensor.BucketSpec{Index: k, Elements: n, Parameters: []tensor.Span{{Parameter: k, Elements: n}}}
@@ -88,17 +87,17 @@ func bucketOf(k int, p sdk.ParameterSpec, capacity int) tensor.BucketSpec {
 	return b
 }
 
-// Build makes the part in an environment of its kind that has no links.
+// Build creates the part in an environment of its kind without links.
 func (s *Subject) Build(settings []byte) (any, error) {
 	return s.BuildIn(settings, s.Environment())
 }
 
-// BuildIn makes the part in an environment.
+// BuildIn creates the part in an environment.
 func (s *Subject) BuildIn(settings []byte, env any) (any, error) {
 	return s.panics.around(s.Part).Build(settings, env)
 }
 
-// Environment is one of the part's kind.
+// Environment returns an environment for the part's kind.
 func (s *Subject) Environment() any {
 	r := &sdk.Recorder{}
 	buckets := []tensor.BucketSpec{{Elements: 7, Parameters: []tensor.Span{{Elements: 7}}}}

@@ -13,7 +13,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// planTrainer builds a trainer, and has it plan the buckets of its model.
+// planTrainer builds a trainer and lets it plan the buckets of its model.
 func (w *world) planTrainer(r *Rank, p *process.Process) error {
 	trainerEnv := sdk.TrainerEnv{
 		Rank: r.Position, Name: p.Name(), Trainers: r.Size, Epochs: TrainedEpochs, Seed: 7, Maps: w.subject.InTrainer,
@@ -46,8 +46,8 @@ func (w *world) planTrainer(r *Rank, p *process.Process) error {
 	return layout.CheckPlan(specs, r.plan)
 }
 
-// equipTrainer gives a trainer all that it needs. Its model, criterion and hook note how they are
-// called.
+// equipTrainer gives a trainer everything that it needs. The trainer's model, criterion and hook record their
+// calls.
 func (w *world) equipTrainer(r *Rank, p *process.Process, to peers) error {
 	store, err := r.bind(p, r.plan)
 	if err != nil {
@@ -96,8 +96,8 @@ func (w *world) equipTrainer(r *Rank, p *process.Process, to peers) error {
 	return nil
 }
 
-// share are the batches of a rank. No two ranks share a row of a table: who steps it first would be
-// seen in the last bits.
+// share returns the batches of a rank. No two ranks share a table row, because the order of their updates would
+// change the last bits.
 func (r *Rank) share() (list []sdk.Batch) {
 	size := int64(r.Size)
 	for i := range 3 {

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// MaxBatch is the MaxBatch in the environment of parts, unless a point needs more samples.
+	// MaxBatch is the value of MaxBatch in the environment of parts, unless a point needs more samples.
 	MaxBatch = 64
-	// Batches is how many a trainer needs in an epoch to carry a point out.
+	// Batches is the number of batches per epoch for a trainer that carries out a point.
 	Batches = 4
 
-	// TrainedEpochs is how many epochs a trainer trains.
+	// TrainedEpochs is the number of epochs that a trainer trains.
 	TrainedEpochs = 2
-	// Moment is how long a check waits for events that must not happen.
+	// Moment is how long a check waits for events that must not occur.
 	Moment = 30 * time.Millisecond
 
-	// hostGrace is for what the host has to end.
+	// hostGrace is extra time for the host to end its work.
 	hostGrace = 5 * time.Second
 )
 
-// transport keeps buckets on the heap, where a part that writes too late is found; mapped
-// memory would be gone, and the process of the test with it.
+// transport is a transport that keeps buckets on the heap. There, the test finds a part that writes too late. In
+// mapped memory, such a write could hit unmapped pages and end the test's process.
 var transport = func() string {
 	for _, name := range fabric.Names() {
 		if f, err := fabric.Open(name); err == nil && f.OnOneHost() && !f.Maps() {
@@ -45,13 +45,13 @@ var transport = func() string {
 // secret authenticates the world's links.
 var secret = []byte("plugintest plugintest plugintest")
 
-// world is the processes of a run within this one: ranks that carry points out, and a server
-// where one is tested, each on psbench's own host and joined by a real fabric.
+// world is all processes of a run inside this process: ranks that carry out points, and the tested server if there
+// is one. Each has psbench's own host, and a real fabric connects them.
 type world struct {
 	subject *Subject
 	point   Point
-	folder  string     // of sockets
-	mu      sync.Mutex // guards procs, which a world that is late may still add to while it is closed
+	folder  string     // folder of sockets
+	mu      sync.Mutex // guards procs, because a slow world may add processes while it is closed
 	procs   []*process.Process
 	ranks   []*Rank
 	server  *server.Role
@@ -59,13 +59,13 @@ type world struct {
 	plan    []tensor.BucketSpec
 }
 
-// inWorld carries the point out in ranks of this process.
+// inWorld carries out the point on ranks of this process.
 func (p Point) inWorld(s *Subject) error {
 	w := &world{subject: s, point: p, plan: s.Buckets(p.Large)}
 	err := Within(s.Patience()+hostGrace, w.carry)
 	var peer *comm.PeerError
 	if told := w.told(); told != nil && !errors.As(told, &peer) {
-		err = told // which explains what the ranks saw of it
+		err = told // a process's own error explains the errors of the ranks
 	}
 	if end := Within(s.Patience(), w.close); err == nil {
 		err = end
@@ -88,7 +88,7 @@ func (w *world) carry() error {
 	return w.compare()
 }
 
-// compare compares what the ranks told.
+// compare compares the digests of the ranks.
 func (w *world) compare() error {
 	for _, r := range w.ranks[1:] {
 		for what, here := range r.Told {
@@ -100,7 +100,7 @@ func (w *world) compare() error {
 	return nil
 }
 
-// together has every rank do something at once. The error is the first of one that failed.
+// together runs step on all ranks at once. together returns the error of one that failed.
 func (w *world) together(step func(rank int) error) error {
 	errs := make(chan error, len(w.ranks))
 	for i := range w.ranks {
@@ -115,7 +115,7 @@ func (w *world) together(step func(rank int) error) error {
 	return first
 }
 
-// told is what a process found wrong with the part outside of a call, a server's first.
+// told returns an error that a process found outside of a call. Errors of a server come first.
 func (w *world) told() error {
 	for _, p := range w.processes() {
 		select {
@@ -127,14 +127,14 @@ func (w *world) told() error {
 	return nil
 }
 
-// processes are those that were made so far.
+// processes returns the processes created so far.
 func (w *world) processes() []*process.Process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.procs)
 }
 
-// reset resets all before a pass, and before a second one twice, which must be as once.
+// reset resets everything before a pass. Before a second pass it resets twice, which must have the same effect.
 func (w *world) reset(pass int) error {
 	for range min(pass, 1) + 1 {
 		if w.server != nil {
@@ -161,7 +161,7 @@ func (w *world) reset(pass int) error {
 	return nil
 }
 
-// close ends the parts, then the links of trainers, and last the links of servers.
+// close closes the parts, then the trainers' links, and finally the servers' links.
 func (w *world) close() error {
 	var first error
 	all := w.processes()
@@ -179,7 +179,7 @@ func (w *world) close() error {
 	}
 	closing.Wait()
 	if w.folder != "" {
-		_ = os.RemoveAll(w.folder) // it is one of temporary files
+		_ = os.RemoveAll(w.folder) // a leftover temporary folder does no harm
 	}
 	return first
 }

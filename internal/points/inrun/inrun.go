@@ -1,5 +1,5 @@
-// Package inrun is shared by `psbench plugin check` and psbench's own parts for checks. It has the
-// keys of these parts and the settings that choose the point and the part of a run.
+// Package inrun is shared by `psbench plugin check` and psbench's own parts for checks. The package defines the
+// keys of these parts and the settings that select a run's point and part.
 package inrun
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The keys of psbench's parts for checks: Key is that of all but the trainers of what no server of
-// gradients serves, and of the one that tries data.
+// The keys of psbench's parts for checks. Key is the key of most of them. DataKey belongs to the trainer that
+// checks data. ParametersKey and TablesKey belong to trainers that use servers of parameters or tables.
 const (
 	Key           = "conformance"
 	DataKey       = Key + "_data"
@@ -23,7 +23,7 @@ const (
 	PushKey    = Key + "_push"
 )
 
-// BatchesFact is what the trainer that tries data says: checksums of the batches of a pass, in order.
+// BatchesFact is the fact that the trainer that checks data reports: checksums of a pass's batches, in order.
 const BatchesFact = "batches"
 
 // IsKey reports whether key is the key of one of psbench's parts for checks.
@@ -31,7 +31,7 @@ func IsKey(key string) bool {
 	return slices.Contains([]string{Key, DataKey, ParametersKey, TablesKey, OrderedKey, PushKey}, key)
 }
 
-// Settings say which point a trainer carries out, and what part is tested.
+// Settings select the point that a trainer carries out and describe the tested part.
 type Settings struct {
 	Point        string   `json:"point" doc:"the point of the contract that is carried out"`
 	Kind         string   `json:"kind" doc:"kind of the part that is tested"`
@@ -48,8 +48,8 @@ type Settings struct {
 	Smallest     int      `json:"smallest" doc:"samples of the smallest batch that the model that is tested takes"`
 }
 
-// SettingsOf returns the settings that describe a subject to the trainer of a run. The trainer's
-// process does not have the subject's part.
+// SettingsOf returns the settings that describe a subject to a run's trainer. The trainer's process does not have
+// the subject's part.
 func SettingsOf(s *harness.Subject, point string) Settings {
 	part := s.Part
 	links := []string{}
@@ -77,7 +77,7 @@ func (s Settings) Subject() *harness.Subject {
 	return &harness.Subject{Part: part, RanksDiffer: s.RanksDiffer, DenseOnly: s.DenseOnly, Largest: s.Largest}
 }
 
-// Values are the settings by their names, as a configuration has them.
+// Values returns the settings by name, in the form of a configuration.
 func (s Settings) Values() map[string]any {
 	values, v := map[string]any{}, reflect.ValueOf(s)
 	for i := range v.NumField() {

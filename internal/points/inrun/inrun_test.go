@@ -11,7 +11,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// A trainer finds in its settings what the check wrote there.
+// A trainer's settings have the values that the check wrote.
 func TestSettingsTravel(t *testing.T) {
 	want := &harness.Subject{
 		Part: sdk.Part{

@@ -6,12 +6,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Sizes is a model of parameters of the sizes that hooks and servers are tried with: of 1
-// element, of an odd number, of more than a chunk of any link, and the rows of a table. It learns
-// nothing.
+// Sizes is a model whose parameters have the sizes for testing hooks and servers: 1 element, an odd number, more
+// than a chunk of any link, and the rows of a table. Sizes learns nothing.
 type Sizes struct {
-	DenseOnly bool // without the table
-	Large     bool // sizes of several chunks, and a table of more rows than a frame of one chunk holds
+	DenseOnly bool // no table
+	Large     bool // adds sizes of several chunks, and a table with more rows than a frame of one chunk holds
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 }
@@ -79,7 +78,7 @@ func (m *Sizes) Backward(_ tensor.Tensor, emit func(int)) error {
 	return nil
 }
 
-// matrix is a row of three numbers times a matrix, and a bias.
+// matrix multiplies a row of three numbers by a matrix and adds a bias.
 type matrix struct {
 	weight, bias tensor.Tensor // [3, 2] and [2]
 	gradients    []*tensor.Gradient
@@ -148,7 +147,7 @@ func (m *matrix) BackwardInput(up tensor.Tensor, input []float32, emit func(int)
 	return nil
 }
 
-// squaredDistance is half of the mean squared distance to the target.
+// squaredDistance returns half of the mean squared distance to the target.
 type squaredDistance struct {
 	output  tensor.Tensor
 	targets []int64

@@ -10,7 +10,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// mean averages over so many trainers.
+// mean averages over this number of trainers.
 type mean int
 
 func (mean) Combine(sum []float32, others [][]float32) {
@@ -21,15 +21,15 @@ func (mean) Combine(sum []float32, others [][]float32) {
 
 func (n mean) Finish(sum []float32) { vec.Scale(1/float32(n), sum) }
 
-// step is the rate at which servers that hold something learn.
+// step is the learning rate of servers that hold parameters or tables.
 const step = 1.0 / 16
 
-// parameters owns the model of a run, and steps it once all trainers have pushed.
+// parameters owns the model of a run. The server steps the model once all trainers have pushed.
 type parameters struct {
 	mu      sync.Mutex
 	env     sdk.ServerEnv
 	values  []tensor.Tensor
-	pending map[[2]int64][]sdk.Push // by batch and bucket
+	pending map[[2]int64][]sdk.Push // pushes by batch and bucket
 }
 
 func newParameters(env sdk.ServerEnv) (*parameters, error) {
@@ -52,7 +52,7 @@ func (s *parameters) Reset() {
 func (s *parameters) Receive(p sdk.Push) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.Batch == 0 { // which fetches
+	if p.Batch == 0 { // batch 0 fetches
 		return s.answer(p)
 	}
 	key := [2]int64{p.Batch, int64(p.Bucket)}
@@ -62,7 +62,7 @@ func (s *parameters) Receive(p sdk.Push) error {
 	}
 	pushes := s.pending[key]
 	delete(s.pending, key)
-	slices.SortFunc(pushes, func(a, b sdk.Push) int { return a.Trainer - b.Trainer }) // for the same bits each time
+	slices.SortFunc(pushes, func(a, b sdk.Push) int { return a.Trainer - b.Trainer }) // gives the same bits each time
 	for _, span := range s.env.Buckets[p.Bucket].Parameters {
 		for _, push := range pushes {
 			vec.Axpy(-step/float32(s.env.Trainers), push.Gradient.Values[span.Offset:span.Offset+span.Elements],
@@ -77,7 +77,7 @@ func (s *parameters) Receive(p sdk.Push) error {
 	return nil
 }
 
-// answer puts the parameters of its bucket in the place of what was pushed.
+// answer replaces the pushed values by the parameters of the bucket.
 func (s *parameters) answer(p sdk.Push) error {
 	for _, span := range s.env.Buckets[p.Bucket].Parameters {
 		copy(p.Gradient.Values[span.Offset:], s.values[span.Parameter].Data)

@@ -1,5 +1,5 @@
-// Package toys has the parts that others are tested with: the smallest of each kind that does its
-// work, and a model of buckets of all sizes.
+// Package toys provides the parts for testing other parts: the smallest working part of each kind, and a model with
+// buckets of all sizes.
 package toys
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The parts. Matrix learns with Squares what the others carry.
+// The parts. Matrix and Squares really learn, through the other parts.
 var (
 	Mean = sdk.NewElementwiseServer("plugintest", sdk.OnArrival, struct{}{},
 		func(_ struct{}, env sdk.ServerEnv) (sdk.ElementwiseServer, error) {
@@ -28,7 +28,7 @@ var (
 	Group = sdk.NewHook("plugintest_group", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return groupMean{env.Group}, nil
 	}, sdk.LinkGroup)
-	// Linked is Group with all links, for trainers that reduce over them by themselves.
+	// Linked is Group with all links, for trainers that call the links directly.
 	Linked = sdk.NewHook("plugintest_linked", struct{}{}, func(_ struct{}, env sdk.HookEnv) (sdk.Hook, error) {
 		return groupMean{env.Group}, nil
 	}, sdk.LinkServer, sdk.LinkGroup, sdk.LinkDefault)
@@ -63,7 +63,7 @@ func (h groupMean) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (groupMean) Reset() {}
 
-// Number is a value between -1 and 1 that n decides, a multiple of 1/64.
+// Number returns a value between -1 and 1 that depends on n, a multiple of 1/64.
 func Number(n int) float32 {
 	x := uint32(n)*2654435761 + 12345 // #nosec G115 -- any bits do
 	x ^= x >> 15

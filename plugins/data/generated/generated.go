@@ -1,7 +1,7 @@
-// Package generated holds the generated samples that are built in.
+// Package generated holds the built-in generated samples.
 package generated
 
-import _ "embed" // the samples
+import _ "embed" // embeds the samples
 
 //go:generate go run ./generate
 
@@ -18,7 +18,7 @@ var (
 	DigitLabels []byte
 )
 
-// Names of the samples, for messages.
+// Names of the samples in messages.
 const (
 	ClicksName      = "clicks.tsv.zst (built in)"
 	DigitImagesName = "digits-images-idx3-ubyte.gz (built in)"

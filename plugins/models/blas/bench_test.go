@@ -11,10 +11,9 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas/native"
 )
 
-// BenchmarkGemm multiplies what a linear layer of 1024 x 1024 does for a batch, with each
-// engine in turns, so that they meet the same neighbours. For each engine it reports
-// GFLOP/s in its fastest repetition, and in the median one. An iteration is a round of
-// all engines: run it with -benchtime 5x.
+// BenchmarkGemm runs the products of a linear layer of 1024 x 1024 for one batch. The engines take turns, so that
+// other load on the machine affects all equally. For each engine, it reports GFLOP/s of the fastest and of the
+// median repetition. An iteration is one round of all engines: run it with -benchtime 5x.
 func BenchmarkGemm(b *testing.B) {
 	for _, batch := range []int{10, 128, 1024} {
 		for _, shape := range []shape{
@@ -50,7 +49,7 @@ func benchGemm(b *testing.B, s shape, threads int) {
 	}
 	for b.Loop() {
 		for name, engine := range engines {
-			// Threads of a library may spin for a while after its product.
+			// A library's threads may spin for a while after a product.
 			time.Sleep(time.Duration(threads-1) * 50 * time.Millisecond)
 			for end := time.Now().Add(50 * time.Millisecond); time.Now().Before(end); {
 				start := time.Now()
@@ -68,14 +67,14 @@ func benchGemm(b *testing.B, s shape, threads int) {
 	}
 }
 
-// shape is a product of a layer.
+// shape is one matrix product of a layer.
 type shape struct {
 	name           string
 	transA, transB bool
 	m, n, k        int
 }
 
-// operands are the matrices of a product.
+// operands are the matrices of one product.
 type operands struct {
 	shape
 	x, y, c  []float32
@@ -98,7 +97,7 @@ func (o *operands) multiply(engine BLAS) {
 	engine.Gemm(o.transA, o.transB, o.m, o.n, o.k, 1, o.x, o.lda, o.y, o.ldb, 0, o.c, o.n)
 }
 
-// check compares some elements with their sums.
+// check compares some elements of the product with sums computed directly.
 func (o *operands) check() error {
 	for i := 0; i < o.m; i += max(1, o.m/8) {
 		for j := 0; j < o.n; j += 7 {
@@ -114,7 +113,7 @@ func (o *operands) check() error {
 	return nil
 }
 
-// at is where element (row, column) lies.
+// at returns the index of element (row, column).
 func at(transposed bool, row, column, stride int) int {
 	if transposed {
 		return column*stride + row

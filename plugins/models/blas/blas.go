@@ -1,7 +1,6 @@
-// Package blas multiplies float32 matrices with the fastest library that the
-// machine offers: OpenBLAS, MKL or BLIS, loaded at run time without cgo, or
-// package native, which is compiled in and always works. Gonum is there too, to
-// compare with.
+// Package blas multiplies float32 matrices with the fastest library on the machine. The package loads OpenBLAS, MKL
+// or BLIS at run time without cgo. Otherwise it uses package native, which is compiled in and always works. Gonum
+// is available for comparison.
 package blas
 
 import (
@@ -12,33 +11,31 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// BLAS is one engine with a fixed number of threads. It serves one goroutine
-// at a time.
+// BLAS is one engine with a fixed number of threads. BLAS serves one goroutine at a time.
 type BLAS interface {
-	// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes
-	// a if transA is set, and b if transB is set. op(a) is [m, k], op(b) is
-	// [k, n] and c is [m, n]; all are row-major, and lda, ldb and ldc are the
-	// elements from one stored row to the next. With beta 0, c is only written.
-	// It panics if a slice is too short for its matrix, as indexing does.
+	// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes a if transA is set, and b if transB is
+	// set. The matrices op(a) [m, k], op(b) [k, n] and c [m, n] are row-major. lda, ldb and ldc are the distances
+	// between stored rows, in elements. With beta 0, Gemm does not read c. Gemm panics if a slice is too short for its
+	// matrix.
 	Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
 		c []float32, ldc int)
-	// Info says what computes.
+	// Info describes the engine.
 	Info() Info
 }
 
-// Info identifies an engine, in the words of the library itself.
+// Info identifies an engine. The texts come from the library.
 type Info struct {
 	Engine string // openblas, mkl, blis, native or gonum
-	// Core is the kernel family, e.g. SkylakeX: a level of package simd for native, "go" for gonum, "unknown" for a
-	// library that does not tell.
+	// Core is the kernel family, e.g. SkylakeX. For native it is a level of package simd, and for gonum "go". Core is
+	// "unknown" if a library does not report it.
 	Core    string
-	Threads int    // threads that a multiplication may use
-	Library string // shared library that was loaded; "" for what is compiled in
+	Threads int    // most threads of one multiplication
+	Library string // loaded shared library; "" if the engine is compiled in
 }
 
 // Names of the engines that Open accepts.
 const (
-	Auto     = "auto" // the first of OpenBLAS, MKL and BLIS that is found, else Native
+	Auto     = "auto" // OpenBLAS, MKL or BLIS, whichever is found first, otherwise Native
 	OpenBLAS = "openblas"
 	MKL      = "mkl"
 	BLIS     = "blis"
@@ -48,10 +45,9 @@ const (
 
 var engines = []string{Auto, OpenBLAS, MKL, BLIS, Native, Gonum}
 
-// Open returns the wanted engine, one of the names above, set to a number of
-// threads; Info tells how many it took. The setting reaches every user of the
-// same shared library in this process. An engine that is named but not found
-// is an error.
+// Open returns the wanted engine, one of the names above, with a number of threads. Info reports how many threads
+// the engine accepted. The setting affects every user of the same shared library in this process. Open returns an
+// error if a named engine is not found.
 func Open(want string, threads int) (BLAS, error) {
 	if !slices.Contains(engines, want) {
 		return nil, fmt.Errorf("blas engine %s is not known: choose one of %s", quote.String(want),
@@ -77,9 +73,8 @@ func Open(want string, threads int) (BLAS, error) {
 	}
 }
 
-// prepare deals with what the engines treat differently: it checks that every
-// slice holds its matrix, and computes c where there is nothing to multiply. It
-// reports whether a multiplication is left to do.
+// prepare handles cases in which the engines differ: it checks that every slice holds its matrix, and computes c if
+// there is nothing to multiply. prepare reports whether a multiplication remains to be done.
 func prepare(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
 	c []float32, ldc int) bool {
 	if transA {

@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas/native"
 )
 
-// forEachEngine runs a test on what is compiled in, native with all the instructions
-// that this machine has, and on every shared library found here.
+// forEachEngine runs a test on the compiled-in engines and on every shared library found here. The native engine
+// uses all instructions of this machine.
 func forEachEngine(t *testing.T, test func(t *testing.T, b BLAS)) {
 	for _, level := range simd.Available() {
 		t.Run(Native+"/"+level.String(), func(t *testing.T) { test(t, nativeBLAS{native.New(level, 1)}) })
@@ -44,7 +44,7 @@ func TestGemmAgreesWithTripleLoop(t *testing.T) {
 	})
 }
 
-// Where alpha is 0, a and b are not looked at.
+// If alpha is 0, Gemm does not read a and b.
 func TestAlphaZero(t *testing.T) {
 	forEachEngine(t, func(t *testing.T, b BLAS) {
 		nan := []float32{float32(math.NaN())}
@@ -56,8 +56,8 @@ func TestAlphaZero(t *testing.T) {
 	})
 }
 
-// A large matrix and few rows of another go to OpenBLAS in pieces, whatever engine
-// multiplies those.
+// A product of a large matrix with a few rows is split into pieces for OpenBLAS. This test splits it for every
+// engine.
 func TestProductsInPieces(t *testing.T) {
 	few, large := rapid.IntRange(1, 24), rapid.IntRange(300, 600)
 	for _, name := range []string{OpenBLAS, Native} {
@@ -141,7 +141,7 @@ func naive(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int
 	}
 }
 
-// values are n numbers in [-1, 1) that look random.
+// values returns n pseudo-random numbers in [-1, 1).
 func values(seed uint32, n int) []float32 {
 	out := make([]float32, n)
 	for i := range out {
@@ -207,7 +207,7 @@ func TestAutoAlwaysWorks(t *testing.T) {
 	t.Logf("auto chose %+v", b.Info())
 }
 
-// The level is chosen once in a process, so each choice has a process of its own.
+// A process chooses the level only once, so each choice runs in its own process.
 func TestNativeUsesTheChosenLevel(t *testing.T) {
 	const marker = "says "
 	if os.Getenv("PSBENCH_TEST_OPEN") != "" {

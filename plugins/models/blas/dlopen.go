@@ -12,11 +12,11 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// sharedLibrary says where an engine is found and how it is asked about itself.
+// sharedLibrary describes where to find an engine and how to query it.
 type sharedLibrary struct {
 	sonames []string
-	// configure sets the threads of a loaded library and reads back its kernel
-	// family and the threads that it will use.
+	// configure sets the thread count of a loaded library. configure returns the kernel family and the thread count
+	// that the library then uses.
 	configure func(handle uintptr, threads int) (core string, got int, err error)
 }
 
@@ -35,7 +35,7 @@ var sharedLibraries = map[string]sharedLibrary{
 	},
 }
 
-// load opens the first shared library of an engine that works.
+// load opens the first working shared library of an engine.
 func load(engine string, threads int) (BLAS, error) {
 	library := sharedLibraries[engine]
 	var tried []string
@@ -54,7 +54,7 @@ func load(engine string, threads int) (BLAS, error) {
 }
 
 func (s sharedLibrary) open(soname string, threads int) (*loaded, error) {
-	// dlerror, which purego asks for the reason, tells of failures on its own thread.
+	// purego asks dlerror for the reason of a failure, and dlerror reports only failures of the same thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(soname, purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -105,8 +105,7 @@ func configureMKL(handle uintptr, threads int) (string, int, error) {
 		return "", 0, err
 	}
 	if threads == 1 {
-		// The threaded layers need an OpenMP runtime, and MKL exits the process
-		// where that is missing.
+		// The threaded layers need an OpenMP runtime. MKL exits the process if that runtime is missing.
 		const sequential = 1
 		setLayer(sequential)
 	}
@@ -134,7 +133,7 @@ func configureBLIS(handle uintptr, threads int) (string, int, error) {
 	return archName(archID()), getThreads(), nil
 }
 
-// bind makes each Go function pointer call the C function of its name.
+// bind makes each Go function pointer call the C function of the same name.
 func bind(handle uintptr, functions map[string]any) error {
 	for name, pointer := range functions {
 		symbol, err := purego.Dlsym(handle, name)
@@ -146,8 +145,8 @@ func bind(handle uintptr, functions map[string]any) error {
 	return nil
 }
 
-// loaded calls the Fortran sgemm of a shared library. All its arguments are pointers, so a call
-// needs no reflection. It allocates nothing, since loaded keeps the list of arguments.
+// loaded calls the Fortran sgemm of a shared library. All arguments are pointers, so a call needs no reflection. A
+// call allocates nothing, because loaded keeps the argument list.
 type loaded struct {
 	sgemm uintptr
 	info  Info
@@ -155,21 +154,20 @@ type loaded struct {
 	list  [13]uintptr // the addresses of args' fields and of the matrices
 }
 
-// arguments is what the list points to. Its 64-bit integers also read as 32-bit
-// ones on a little-endian machine: libraries built for either width work.
+// arguments holds the values that the list points to. The 64-bit integers also read correctly as 32-bit integers on
+// a little-endian machine, so libraries with either integer width work.
 type arguments struct {
 	transA, transB         byte
 	m, n, k, lda, ldb, ldc int64
 	alpha, beta            float32
-	// a, b and c keep the matrices on the heap, where they do not move, and
-	// alive while only the list refers to them.
+	// a, b and c keep the matrices alive and on the heap, where they do not move, while only the list refers to them.
 	a, b, c *float32
 }
 
 func (l *loaded) Info() Info { return l.info }
 
-// Gemm passes the operands swapped: what is row-major here is its transpose in
-// Fortran's column-major order, and cᵀ = op(b)ᵀ op(a)ᵀ.
+// Gemm passes the operands swapped. A row-major matrix is its transpose in Fortran's column-major order, and cᵀ =
+// op(b)ᵀ op(a)ᵀ.
 func (l *loaded) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	if !prepare(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) {

@@ -7,8 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// goBLAS is gonum's implementation in Go. It always splits large products over
-// GOMAXPROCS goroutines.
+// goBLAS is gonum's implementation in Go. goBLAS always splits large products over GOMAXPROCS goroutines.
 type goBLAS struct{}
 
 func (goBLAS) Info() Info {

@@ -5,7 +5,7 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas/native"
 )
 
-// nativeBLAS is package native, which is compiled in.
+// nativeBLAS wraps package native, which is compiled in.
 type nativeBLAS struct{ engine *native.Engine }
 
 // openNative returns the engine with the instructions that this process uses.

@@ -5,30 +5,29 @@ import (
 	"strings"
 )
 
-// OpenBLAS copies both matrices into an order of its own before it multiplies, which
-// for few rows costs more than the product. Its kernels for AVX-512 leave that out
-// where m*n*k is at most a million. A product with few rows is bound by reading, or
-// writing, one large matrix. So psbench multiplies pieces of this matrix that are small enough.
-// For a layer of 1024 x 1024 and 10 rows, on one core, the output then takes 0.36
-// ms instead of 0.92, the input's gradient 0.42 instead of 0.74 and the weight's 0.41
-// instead of 0.49. From about 30 rows on it gains nothing.
+// OpenBLAS copies both matrices into its own order before it multiplies. For few rows, these copies cost more than
+// the product. OpenBLAS's AVX-512 kernels skip the copies if m*n*k is at most a million. A product with few rows is
+// bound by reading, or writing, one large matrix. So psbench multiplies that matrix in sufficiently small pieces.
+// For a layer of 1024 x 1024 and 10 rows, on one core, the output then takes 0.36 ms instead of 0.92, the input's
+// gradient 0.42 instead of 0.74 and the weight's 0.41 instead of 0.49. From about 30 rows on, the pieces save no
+// time.
 const (
-	smallProduct = 1_000_000 // m*n*k that is multiplied where it lies
-	outputPiece  = 16        // output columns of a piece, but the last, are a multiple of it
-	inputPiece   = 16        // summands of a piece
-	weightPiece  = 8         // rows of a weight's gradient in a piece
-	// The most rows of a batch for which pieces pay.
+	smallProduct = 1_000_000 // largest m*n*k that OpenBLAS multiplies without copies
+	outputPiece  = 16        // output columns of a piece; only the last piece may not be a multiple
+	inputPiece   = 16        // summands per piece
+	weightPiece  = 8         // rows of a weight's gradient per piece
+	// The largest numbers of batch rows for which pieces save time.
 	fewForInput, fewForWeight = 20, 16
-	// With more threads than this the library is faster on the whole.
+	// With more threads than this, the undivided product is faster.
 	fewThreads = 2
 )
 
 var smallKernels = []string{"SkylakeX", "Cooperlake", "SapphireRapids"}
 
-// pieces is an engine with those kernels.
+// pieces is an engine that multiplies such products in pieces.
 type pieces struct{ BLAS }
 
-// inPieces wraps an engine that gains from it.
+// inPieces wraps an engine if pieces make it faster.
 func inPieces(b BLAS) BLAS {
 	info := b.Info()
 	if info.Engine == OpenBLAS && info.Threads <= fewThreads &&
@@ -38,7 +37,7 @@ func inPieces(b BLAS) BLAS {
 	return b
 }
 
-// Gemm cuts n, k or m, whichever belongs to the large matrix.
+// Gemm cuts n, k or m, whichever dimension belongs to the large matrix.
 func (p pieces) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	switch {

@@ -9,19 +9,19 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// EmbeddingBag looks up bags of rows in a table and takes the mean, or the sum,
-// of each bag. An empty bag gives zeros.
+// EmbeddingBag looks up bags of rows in a table and returns the mean or the sum of each bag. An empty bag gives
+// zeros.
 type EmbeddingBag struct {
 	Rows, Width int
-	Sum         bool      // the sum of a bag's rows instead of their mean
+	Sum         bool      // return the sum of a bag's rows instead of the mean
 	Table       []float32 // [Rows, Width]
 
-	slots    []int32 // for SparseGradient: a table row's place in the gradient, -1 if it has none
+	slots    []int32 // for SparseGradient: each table row's place in the gradient, -1 if it has none
 	distinct []int32 // for SparseGradient: the rows that have a slot
 }
 
-// Forward writes y [samples, Width]. A batch whose offsets do not describe its
-// indices, or an index outside the table, is an error.
+// Forward writes y [samples, Width]. Forward returns an error if the batch's offsets do not match its indices, or
+// if an index is outside the table.
 func (e *EmbeddingBag) Forward(y []float32, b *sdk.Batch) error {
 	if err := CheckBags(b, e.Rows); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (e *EmbeddingBag) Forward(y []float32, b *sdk.Batch) error {
 	return nil
 }
 
-// DenseGradient overwrites gradient [Rows, Width] for dy [samples, Width] and
-// the batch that Forward saw.
+// DenseGradient overwrites gradient [Rows, Width]. The inputs are dy [samples, Width] and the batch of the last
+// Forward.
 func (e *EmbeddingBag) DenseGradient(gradient, dy []float32, b *sdk.Batch) {
 	clear(gradient)
 	for i := range b.Size() {
@@ -49,9 +49,9 @@ func (e *EmbeddingBag) DenseGradient(gradient, dy []float32, b *sdk.Batch) {
 	}
 }
 
-// SparseGradient overwrites g with the rows that the batch looked up, strictly
-// ascending, for dy [samples, Width] and the batch that Forward saw. More
-// distinct rows than g has room for are an error.
+// SparseGradient overwrites g with the rows that the batch looked up, strictly ascending. The inputs are dy
+// [samples, Width] and the batch of the last Forward. SparseGradient returns an error if g is too small for the
+// distinct rows.
 func (e *EmbeddingBag) SparseGradient(g *tensor.Gradient, dy []float32, b *sdk.Batch) error {
 	rows := e.assignSlots(b.Indices)
 	defer e.releaseSlots()
@@ -94,7 +94,7 @@ func (e *EmbeddingBag) releaseSlots() {
 	}
 }
 
-// share is the weight of each row of bag i in its output.
+// share returns the weight of each row of bag i in the bag's output.
 func (e *EmbeddingBag) share(b *sdk.Batch, i int) float32 {
 	if e.Sum {
 		return 1
@@ -107,8 +107,8 @@ func (e *EmbeddingBag) row(table []float32, row int64) []float32 {
 	return table[start : start+e.Width]
 }
 
-// CheckBags reports offsets that do not cut the indices of b into its bags, and an
-// index that lies outside a table of this many rows.
+// CheckBags returns an error if offsets do not divide the indices of b into its bags, or if an index is outside a
+// table of this many rows.
 func CheckBags(b *sdk.Batch, rows int) error {
 	if len(b.Offsets) != b.Size()+1 || b.Offsets[0] != 0 || b.Offsets[b.Size()] != int64(len(b.Indices)) {
 		return fmt.Errorf("the offsets of a batch of %d samples do not describe its %d indices", b.Size(),

@@ -14,8 +14,8 @@ import (
 	"github.com/psbench/psbench/sdk/plugintest/gradcheck"
 )
 
-// Outputs are float32, so a weighted sum of some dozens of them rounds by about 1e-6,
-// which is divided by a step of 1/16.
+// Outputs are float32, so a weighted sum of several dozen outputs has a rounding error of about 1e-6. The step of
+// 1/16 divides this error.
 const tolerance = 1e-4
 
 func TestLinearGradients(t *testing.T) {
@@ -49,7 +49,7 @@ func TestEmbeddingBagGradients(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, width := rapid.IntRange(1, 6).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "width")
 		b := &sdk.Batch{}
-		for range rapid.IntRange(1, 4).Draw(t, "bags") { // empty ones, too, and rows that recur
+		for range rapid.IntRange(1, 4).Draw(t, "bags") { // some are empty, and rows recur
 			b.Append(rapid.SliceOfN(rapid.Int64Range(0, int64(rows-1)), 0, 5).Draw(t, "bag"), 0)
 		}
 		e := EmbeddingBag{Rows: rows, Width: width, Sum: rapid.Bool().Draw(t, "sum"),
@@ -113,5 +113,5 @@ func TestReLUGradients(t *testing.T) {
 	})
 }
 
-// garbage is what a gradient must overwrite.
+// garbage returns values that a gradient must overwrite.
 func garbage(n int) []float32 { return slices.Repeat([]float32{9}, n) }

@@ -5,31 +5,29 @@ import (
 	"github.com/psbench/psbench/plugins/models/blas"
 )
 
-// Interaction joins a sample's dense vector with the dot products of every two of its
-// vectors, as DLRM does (Naumov et al. 2019, "Deep Learning Recommendation Model for
-// Personalization and Recommendation Systems"). Vector 0 is the dense one, vector k the
-// row of table k-1. The output has the dense vector first and then the products (i, j)
-// with i > j, in the order (1, 0), (2, 0), (2, 1), (3, 0) ...
+// Interaction computes a sample's dense vector followed by the dot products of every two of the sample's vectors,
+// as in DLRM (Naumov et al. 2019, "Deep Learning Recommendation Model for Personalization and Recommendation
+// Systems"). Vector 0 is the dense vector, vector k is the row of table k-1. The products (i, j) with i > j have
+// the order (1, 0), (2, 0), (2, 1), (3, 0) ...
 //
-// With n vectors of Dim elements a sample costs n*n*Dim multiplications and additions
-// forward, twice those that are needed: for 128 samples of 27 vectors of 16 elements the
-// product of their matrix and its transpose takes 0.10 ms with OpenBLAS and 0.18 ms with
-// the native engine, single dot products 0.27 ms. Backward costs as many.
+// With n vectors of Dim elements, a sample costs n*n*Dim multiplications and additions forward. These are twice as
+// many as needed, because the code multiplies the vectors' matrix by its transpose. This is still faster: for 128
+// samples of 27 vectors of 16 elements it takes 0.10 ms with OpenBLAS and 0.18 ms with the native engine. Single
+// dot products take 0.27 ms. Backward has the same cost.
 type Interaction struct {
 	BLAS        blas.BLAS
 	Tables, Dim int
 
-	vectors  []float32 // of one sample, [vectors, Dim]
-	products []float32 // [vectors, vectors], or their gradients
+	vectors  []float32 // vectors of one sample, [vectors, Dim]
+	products []float32 // [vectors, vectors]; in Backward, their gradients
 	gradient []float32 // of vectors
 }
 
-// Width is the number of outputs of a sample.
+// Width returns the number of outputs of a sample.
 func (x *Interaction) Width() int { return x.Dim + x.Tables*(x.Tables+1)/2 }
 
-// Forward writes y [samples, Width()] from dense [samples, Dim] and the rows of the
-// tables, which are [Tables, Dim] for each sample. The rows of successive samples begin
-// stride elements apart.
+// Forward writes y [samples, Width()] from dense [samples, Dim] and the tables' rows, which are [Tables, Dim] for
+// each sample. The rows of successive samples begin stride elements apart.
 func (x *Interaction) Forward(y, dense, rows []float32, stride int) {
 	n := x.prepare()
 	for i := range len(dense) / x.Dim {
@@ -43,15 +41,15 @@ func (x *Interaction) Forward(y, dense, rows []float32, stride int) {
 	}
 }
 
-// Gradient overwrites those of dense and rows, which lie as they do, for dy [samples,
-// Width()] and the inputs that Forward saw.
+// Gradient overwrites the gradients of dense and rows, which have the layout of dense and rows. The inputs are dy
+// [samples, Width()] and the inputs of the last Forward.
 func (x *Interaction) Gradient(denseGradient, rowsGradient, dy, dense, rows []float32, stride int) {
 	n := x.prepare()
 	for i := range len(dense) / x.Dim {
 		x.collect(i, dense, rows, stride)
 		in := dy[i*x.Width() : (i+1)*x.Width()]
 		direct, pairs := in[:x.Dim], in[x.Dim:]
-		for k := range n { // a product's gradient goes to both of its vectors
+		for k := range n { // each product contributes to the gradients of both vectors
 			for j, v := range pairs[:k] {
 				x.products[k*n+j], x.products[j*n+k] = v, v
 			}
@@ -65,7 +63,7 @@ func (x *Interaction) Gradient(denseGradient, rowsGradient, dy, dense, rows []fl
 	}
 }
 
-// prepare returns the number of vectors; the first time it makes the storage.
+// prepare returns the number of vectors. The first call allocates the memory.
 func (x *Interaction) prepare() int {
 	n := x.Tables + 1
 	if x.vectors == nil {

@@ -20,8 +20,7 @@ func gonum(t testing.TB) blas.BLAS {
 	return engine
 }
 
-// The order of the products is that of the published implementation: rows of the strict
-// lower triangle.
+// The products have the order of the published implementation: rows of the strict lower triangle.
 func TestInteraction(t *testing.T) {
 	x := Interaction{BLAS: gonum(t), Tables: 3, Dim: 2}
 	y := make([]float32, x.Width())
@@ -43,9 +42,9 @@ func TestInteractionGradients(t *testing.T) {
 			return gradcheck.Weighted(dy, y)
 		}
 		denseGradient, rowsGradient := garbage(len(dense)), garbage(len(rows))
-		loss() // as in training: it leaves products where the gradient works
+		loss() // as in training: leaves products in the memory that the gradient uses
 		x.Gradient(denseGradient, rowsGradient, dy, dense, rows, stride)
-		for i := range samples { // what lies between the rows of two samples is not theirs
+		for i := range samples { // the gaps between two samples' rows must stay unchanged
 			between := rowsGradient[i*stride+x.Tables*x.Dim : (i+1)*stride]
 			if !slices.Equal(between, garbage(gap)) {
 				t.Fatalf("between the rows stands %v", between)
@@ -57,7 +56,7 @@ func TestInteractionGradients(t *testing.T) {
 	})
 }
 
-// BenchmarkInteraction is that of a batch of 128 samples of the default DLRM.
+// BenchmarkInteraction runs a batch of 128 samples of the default DLRM.
 func BenchmarkInteraction(b *testing.B) {
 	for _, name := range []string{blas.Auto, blas.Native, blas.Gonum} {
 		engine, err := blas.Open(name, 1)

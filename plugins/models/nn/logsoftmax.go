@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// LogSoftmax replaces every row of x [rows, classes] by the logarithm of its softmax,
-// x - log Σ exp x. The largest element is subtracted first, so that no exponential
-// overflows. It costs an exponential per element.
+// LogSoftmax replaces every row of x [rows, classes] by the logarithm of its softmax, x - log Σ exp x. The largest
+// element is subtracted first, so that no exponential overflows. The cost is one exponential per element.
 func LogSoftmax(x []float32, classes int) {
 	for ; len(x) > 0; x = x[classes:] {
 		row := x[:classes]
@@ -23,8 +22,8 @@ func LogSoftmax(x []float32, classes int) {
 	}
 }
 
-// LogSoftmaxGradient writes dx = dy - exp(y) Σ dy, row by row, where y is what
-// LogSoftmax wrote. All three are [rows, classes].
+// LogSoftmaxGradient writes dx = dy - exp(y) Σ dy, row by row, where y is the result of LogSoftmax. All three are
+// [rows, classes].
 func LogSoftmaxGradient(dx, dy, y []float32, classes int) {
 	for ; len(y) > 0; dx, dy, y = dx[classes:], dy[classes:], y[classes:] {
 		var sum float64

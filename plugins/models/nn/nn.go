@@ -1,7 +1,6 @@
-// Package nn provides the layers of the built-in models, written over a BLAS
-// engine. A layer keeps parameters and settings, never activations: the model
-// owns those and passes them in. Matrices are row-major with one row per
-// sample, and the number of rows follows from the length of the slice.
+// Package nn provides the layers of the built-in models on top of a BLAS engine. A layer holds parameters and
+// settings, but never activations: the model owns the activations and passes them in. Matrices are row-major with
+// one row per sample. The length of a slice determines its number of rows.
 package nn
 
 import (
@@ -36,8 +35,8 @@ func (l *Linear) BiasGradient(gradient, dy []float32) {
 	}
 }
 
-// WeightGradient overwrites gradient [Out, In] with dyᵀ x, for dy [rows, Out]
-// and the x [rows, In] that Forward saw.
+// WeightGradient overwrites gradient [Out, In] with dyᵀ x, for dy [rows, Out] and the input x [rows, In] of
+// Forward.
 func (l *Linear) WeightGradient(gradient, dy, x []float32) {
 	rows := len(x) / l.In
 	l.BLAS.Gemm(true, false, l.Out, l.In, rows, 1, dy, l.Out, x, l.In, 0, gradient, l.In)
@@ -49,15 +48,15 @@ func (l *Linear) InputGradient(dx, dy []float32) {
 	l.BLAS.Gemm(false, false, rows, l.In, l.Out, 1, dy, l.Out, l.Weight, l.In, 0, dx, l.In)
 }
 
-// Softmax replaces every row of x [rows, classes] by its softmax.
+// Softmax replaces every row of x [rows, classes] with its softmax.
 func Softmax(x []float32, classes int) {
 	for ; len(x) > 0; x = x[classes:] {
 		vec.Softmax(x[:classes])
 	}
 }
 
-// SoftmaxGradient writes dx = y (dy - Σ y dy), row by row, where y is what
-// Softmax wrote. All three are [rows, classes].
+// SoftmaxGradient writes dx = y (dy - Σ y dy), row by row, where y is the result of Softmax. All three are [rows,
+// classes].
 func SoftmaxGradient(dx, dy, y []float32, classes int) {
 	for ; len(y) > 0; dx, dy, y = dx[classes:], dy[classes:], y[classes:] {
 		vec.SoftmaxGradient(dx[:classes], dy[:classes], y[:classes])

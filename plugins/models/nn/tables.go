@@ -9,21 +9,21 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Tables are several embedding tables of the same width, kept as one: table k begins at the sum
-// of the row counts of the earlier tables. Each sample has one index for each table. As a single
-// parameter the tables have one gradient, one reduction and one lookup.
+// Tables stores several embedding tables of the same width as one stack. Table k begins at the sum of the row
+// counts of the earlier tables. Each sample has one index for each table. As a single parameter, the tables need
+// only one gradient, one reduction and one lookup.
 type Tables struct {
 	Width int
 	Stack []float32 // [sum of rows, Width]
 
-	sizes, first []int // by table: its rows, and where they begin
+	sizes, first []int // for each table: its number of rows, and its first row
 	total        int   // rows
 
-	rows []int64 // of the last Forward, in the order of the batch's indices
+	rows []int64 // rows of the last Forward, in the order of the batch's indices
 	keys [2][]uint64
 }
 
-// NewTables lays out tables of so many rows each.
+// NewTables creates tables with the given numbers of rows.
 func NewTables(rows []int, width int) *Tables {
 	t := &Tables{Width: width, sizes: rows, first: make([]int, len(rows))}
 	for k, n := range rows {
@@ -33,11 +33,11 @@ func NewTables(rows []int, width int) *Tables {
 	return t
 }
 
-// Rows is the number of rows of all tables.
+// Rows returns the number of rows of all tables.
 func (t *Tables) Rows() int { return t.total }
 
-// Forward copies the rows that a batch names to y [samples, tables, Width]. A sample that
-// has not one index for each table, or an index outside its table, is an error.
+// Forward copies the rows that a batch's indices select to y [samples, tables, Width]. Forward returns an error
+// unless a sample has one index for each table, and if an index is outside its table.
 func (t *Tables) Forward(y []float32, b *sdk.Batch) error {
 	if _, err := t.Resolve(b); err != nil {
 		return err
@@ -46,7 +46,8 @@ func (t *Tables) Forward(y []float32, b *sdk.Batch) error {
 	return nil
 }
 
-// Resolve makes rows of a batch's indices, which stay until the next call. It reports what Forward does.
+// Resolve converts a batch's indices to rows of the stack. The result is valid until the next call. Resolve returns
+// the same errors as Forward.
 func (t *Tables) Resolve(b *sdk.Batch) (rows []int64, err error) {
 	if len(b.Offsets) != b.Size()+1 || len(b.Indices) != b.Size()*len(t.sizes) {
 		return nil, fmt.Errorf("a batch of %d samples has %d indices but must have one for each of %d tables", b.Size(),
@@ -71,8 +72,8 @@ func (t *Tables) Resolve(b *sdk.Batch) (rows []int64, err error) {
 	return t.rows, nil
 }
 
-// DenseGradient overwrites gradient [Rows(), Width] for dy [samples, tables, Width] and
-// the batch that Forward saw.
+// DenseGradient overwrites gradient [Rows(), Width]. The inputs are dy [samples, tables, Width] and the batch of
+// the last Forward.
 func (t *Tables) DenseGradient(gradient, dy []float32) {
 	clear(gradient)
 	for i, row := range t.rows {
@@ -81,11 +82,11 @@ func (t *Tables) DenseGradient(gradient, dy []float32) {
 	}
 }
 
-// SparseGradient overwrites g with the rows that the batch named, strictly ascending, for
-// dy [samples, tables, Width] and the batch that Forward saw. The gradients of a row are
-// added up in the order of the batch. More distinct rows than g has room for are an
-// error. It costs an addition per element of dy and a radix sort of the indices, whose
-// passes are as many as the number of a row has digits of 11 bits.
+// SparseGradient overwrites g with the rows that the batch selected, strictly ascending. The inputs are dy
+// [samples, tables, Width] and the batch of the last Forward. SparseGradient adds up the gradients of a row in the
+// order of the batch. SparseGradient returns an error if g is too small for the distinct rows. The cost is one
+// addition per element of dy and a radix sort of the indices. The sort makes one pass for every 11 bits of the
+// largest row number.
 func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 	keys := SortRows(&t.keys, t.rows)
 	distinct, last := 0, int64(-1)
@@ -113,9 +114,9 @@ func (t *Tables) SparseGradient(g *tensor.Gradient, dy []float32) error {
 
 const digitBits = 11
 
-// SortRows is a stable radix sort of rows, which must not be negative. A key has the row in its upper half
-// and its position among the rows in its lower one. It takes a pass over the keys, in keys, for every 11
-// bits of the largest row, and allocates where keys has too little room.
+// SortRows sorts rows, which must not be negative, by a stable radix sort. A key has the row in its upper half, and
+// the row's position in rows in its lower half. SortRows makes one pass over the keys for every 11 bits of the
+// largest row. SortRows works in the buffers keys and allocates only if they are too small.
 func SortRows(keys *[2][]uint64, rows []int64) []uint64 {
 	from, to := keys[0][:0], keys[1][:0]
 	largest := uint64(0)

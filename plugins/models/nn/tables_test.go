@@ -27,8 +27,7 @@ func drawIndices(t *rapid.T, rows []int) *sdk.Batch {
 	return b
 }
 
-// The gradient as rows is the dense one, and both are right. Batches follow each other on
-// the same tables.
+// The sparse gradient equals the dense gradient, and both are correct. Several batches use the same tables.
 func TestTablesGradients(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, width := rapid.SliceOfN(rapid.IntRange(1, 5), 1, 4).Draw(t, "rows"), rapid.IntRange(1, 5).Draw(t, "width")
@@ -65,7 +64,7 @@ func TestTablesGradients(t *testing.T) {
 	})
 }
 
-// Rows of large tables differ in more than one digit of the sort.
+// Row numbers of large tables differ in more than one digit of the sort.
 func TestRowsOfLargeTablesAreSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := []int{rapid.IntRange(1, 3000).Draw(t, "rows of table 0"),
@@ -118,7 +117,7 @@ func TestTablesErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkTables is a batch of 128 samples of the default DLRM: 26 tables of 10,000 rows.
+// BenchmarkTables runs a batch of 128 samples of the default DLRM: 26 tables of 10,000 rows.
 func BenchmarkTables(b *testing.B) {
 	rows := slices.Repeat([]int{10_000}, 26)
 	tables := NewTables(rows, 16)

@@ -1,5 +1,5 @@
-// Package batchupdate is the trainer of the batch-updating parameter server: the server
-// holds the model and its optimizer, and the trainer computes gradients.
+// Package batchupdate is the trainer for the batch-updating parameter server. The server holds the model and its
+// optimizer, and the trainer computes gradients.
 package batchupdate
 
 import (
@@ -19,19 +19,19 @@ type Settings struct {
 	dataparallel.BucketSettings
 }
 
-// Defaults are PyTorch's bucket size.
+// Defaults use PyTorch's bucket size.
 var Defaults = Settings{dataparallel.DefaultBuckets}
 
 // Parts lists the trainer.
 func Parts() []sdk.Part { return []sdk.Part{sdk.NewParameterTrainer("batch_update", Defaults, New)} }
 
-// trainer implements sdk.Trainer. Batch 0 of a pass fetches the model. From batch 1 on
-// the buckets go out with gradients and come back with the updated parameters.
+// trainer implements sdk.Trainer. Batch 0 of a pass fetches the model. From batch 1 on, each bucket carries
+// gradients to the server and returns with the updated parameters.
 type trainer struct {
 	settings Settings
 	env      sdk.TrainerEnv
 	parts    sdk.TrainerParts
-	state    dataparallel.HookState // as reducer, of the pass
+	state    dataparallel.HookState // state of the pass, like reducer
 	reducer  *dataparallel.Reducer
 	gradient dataparallel.OutputGradient
 
@@ -39,7 +39,7 @@ type trainer struct {
 	fetching, processing, reporting  *sdk.Series
 }
 
-// New makes the trainer of one rank.
+// New returns the trainer of one rank.
 func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	if env.Server == "" {
 		return nil,
@@ -101,8 +101,8 @@ func (t *trainer) Train(ctx context.Context, report sdk.PassReport) error {
 	return nil
 }
 
-// fetch gets the server's parameters. It pushes gradients of zero, which the server ignores; gradients that are shared
-// on a device keep their contents, since the server does not read them.
+// fetch gets the server's parameters. fetch pushes gradients of zero, which the server ignores. Gradients that are
+// shared on a device keep their contents, because the server does not read them.
 func (t *trainer) fetch() error {
 	t.state.NextBatch()
 	start := comm.Now()
@@ -128,8 +128,7 @@ func (t *trainer) fetch() error {
 	return nil
 }
 
-// step is forward, loss and backward, during which buckets go out, then the updated
-// parameters.
+// step does forward, loss and backward, which sends the buckets. Then it waits for the updated parameters.
 func (t *trainer) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	t.state.NextBatch()
 	start := comm.Now()

@@ -14,19 +14,19 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// stub is every part of a trainer but the trainer. Its model has two parameters, each a
-// bucket of its own; its gradients are 1, and its hook answers with 10*batch + bucket.
+// stub implements every part except the trainer. The stub's model has two parameters, each in its own bucket. The
+// stub's gradients are 1, and its hook answers with 10*batch + bucket.
 type stub struct {
 	values    []tensor.Tensor
 	gradients []*tensor.Gradient
 	output    tensor.Tensor
-	silent    bool // emits nothing
+	silent    bool // Backward emits nothing
 	fails     error
 
 	pushed []string
-	seen   []float32 // element 0 of the last parameter at each Forward
+	seen   []float32 // element 0 of the last parameter in each Forward
 	sent   []float32 // element 0 of each bucket pushed
-	quiet  bool      // notes nothing
+	quiet  bool      // records nothing
 	done   *comm.Future
 }
 
@@ -77,7 +77,7 @@ func (s *stub) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (s *stub) Reset() {}
 
-// criterion gives a loss of 1.
+// criterion always returns a loss of 1.
 type criterion struct{}
 
 func (criterion) Forward(tensor.Tensor, []int64) (float64, error) { return 1, nil }
@@ -101,8 +101,8 @@ func attached(t *testing.T, s *stub, epochs, batches int) (*trainer, *sdk.Record
 	return made.(*trainer), parts.Recorder
 }
 
-// The first batch fetches the model for zeros, and each later one computes with what
-// came back for the gradients of the one before.
+// The first batch pushes zeros and fetches the model. Each later batch computes with the answer to the previous
+// batch's gradients.
 func TestParametersComeFromTheServer(t *testing.T) {
 	s := newStub()
 	tr, rec := attached(t, s, 2, 2)
@@ -139,8 +139,7 @@ func TestParametersComeFromTheServer(t *testing.T) {
 	}
 }
 
-// requireTimes requires one measurement per iteration in each series, keyed
-// {epoch},{index}, and that they lie as they should.
+// requireTimes requires one measurement per iteration in each series, keyed {epoch},{index}, with consistent times.
 func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	t.Helper()
 	series := trainertest.Series(rec)

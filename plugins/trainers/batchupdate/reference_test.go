@@ -36,11 +36,11 @@ type referenceCase struct {
 	}
 }
 
-// Every reference case runs in this process: trainers, models, criteria and the server
-// are the real ones, and the hook calls the server.
+// Every reference case runs in this process with the real trainers, models, criteria and server. The hook calls the
+// server directly.
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	for _, name := range []string{"batch_update_t1", "batch_update_t3"} {
-		for _, bucketBytes := range []int{Defaults.BucketBytes, 64} { // one bucket, and one for each parameter
+		for _, bucketBytes := range []int{Defaults.BucketBytes, 64} { // a single bucket, and one bucket per parameter
 			for _, product := range []string{blas.Gonum, blas.OpenBLAS} {
 				t.Run(fmt.Sprint(name, "/", product, "/", bucketBytes), func(t *testing.T) {
 					if _, err := blas.Open(product, 1); err != nil {
@@ -66,7 +66,7 @@ func (c *referenceCase) run(t *testing.T, product string, bucketBytes int) {
 	}
 	trainers := make([]sdk.Trainer, c.Trainers)
 	links := make([]*link, c.Trainers)
-	var batches []int // of each trainer
+	var batches []int // by trainer
 	env := sdk.ServerEnv{Name: "server", Trainers: c.Trainers, Recorder: &sdk.Recorder{}, Seed: c.Seed,
 		Model: newModel(), Engine: engine.Host}
 	for r := range trainers {
@@ -128,7 +128,7 @@ func (c *referenceCase) run(t *testing.T, product string, bucketBytes int) {
 	}
 }
 
-// share is a trainer's batches, as the comment of the program that made the cases says.
+// share returns a trainer's batches, as defined in the comment of the program that made the cases.
 func (c *referenceCase) share(rank int) []sdk.Batch {
 	batches := make([]sdk.Batch, c.Batches)
 	for step := range batches {
@@ -139,7 +139,7 @@ func (c *referenceCase) share(rank int) []sdk.Batch {
 	return batches
 }
 
-// link is a hook that hands buckets to a server in the same process.
+// link is a hook that passes buckets to a server in the same process.
 type link struct {
 	server   sdk.Server
 	pushes   []sdk.Push

@@ -1,10 +1,9 @@
-// Package ddp is the data-parallel trainer: every rank holds a replica of the
-// model, and a hook reduces the gradients bucket by bucket while backward runs.
+// Package ddp is the data-parallel trainer. Every rank holds a replica of the model. A hook reduces the gradients
+// bucket by bucket while backward runs.
 //
-// The four in-trainer maps of the original live beside it: how the model is
-// wrapped (ddp_model), what the hook knows of the progress (hook_state), what
-// an iteration does (iteration_step) and what happens to the batches before training
-// (preprocess_data).
+// The package also has the original's four in-trainer maps. These maps choose how the model is wrapped (ddp_model),
+// which progress the hook sees (hook_state), the steps of an iteration (iteration_step), and how batches are
+// prepared before training (preprocess_data).
 package ddp
 
 import (
@@ -22,7 +21,7 @@ type Settings struct {
 	dataparallel.BucketSettings
 }
 
-// Defaults are PyTorch's bucket size and the original's learning rate.
+// Defaults use PyTorch's bucket size and the original's learning rate.
 var Defaults = Settings{Settings: optimizer.Defaults(1e-4, 0), BucketSettings: dataparallel.DefaultBuckets}
 
 // Parts lists the trainer and its in-trainer keys.
@@ -48,7 +47,7 @@ type trainer struct {
 	iteration iteration
 }
 
-// New makes the trainer of one rank.
+// New returns the trainer of one rank.
 func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	if err := s.Check(Defaults.Settings); err != nil {
 		return nil, err
@@ -91,8 +90,8 @@ func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	return err
 }
 
-// Reset implements sdk.Trainer: the initial parameters, a new model wrapper
-// and a new hook state, as the original builds them for each pass.
+// Reset implements sdk.Trainer: it restores the initial parameters and creates a new model wrapper and a new hook
+// state. The original also builds these for each pass.
 func (t *trainer) Reset() error {
 	t.parts.Model.Initialize(t.env.Seed)
 	t.iteration.state = t.newState()

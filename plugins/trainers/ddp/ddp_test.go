@@ -18,13 +18,13 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// stub is every part of a trainer but the trainer: a model whose gradients are
-// ready in the given order, a criterion and a hook that notes what it is given.
+// stub implements every part except the trainer: a model whose gradients become ready in the given order, a
+// criterion, and a hook that records its calls.
 type stub struct {
 	specs  []sdk.ParameterSpec
-	order  []int // in which gradients are emitted
+	order  []int // order in which Backward emits gradients
 	output tensor.Tensor
-	// fails is what the future of a bucket ends with.
+	// fails has, for each bucket that fails, the error of its future.
 	fails map[int]error
 
 	seeds   []uint64
@@ -56,7 +56,7 @@ func (s *stub) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (s *stub) Reset() {}
 
-// criterion gives a loss of 1 and a gradient of 2.
+// criterion always returns a loss of 1 and a gradient of 2.
 type criterion struct{}
 
 func (criterion) Forward(tensor.Tensor, []int64) (float64, error) { return 1, nil }
@@ -72,7 +72,7 @@ var basicMaps = map[sdk.Kind]string{
 	sdk.KindPreprocessData: "dummy",
 }
 
-// newStub has three buckets: parameters 4 and 3, 2 and 1, and 0.
+// newStub has three buckets: parameters 4 and 3, parameters 2 and 1, and parameter 0.
 func newStub() *stub {
 	return &stub{
 		specs: []sdk.ParameterSpec{
@@ -133,7 +133,7 @@ func attachedWith(t *testing.T, s *stub, o optimizer.Settings, epochs, batches i
 func TestTrainRunsAllBatchesOfAllEpochs(t *testing.T) {
 	s := newStub()
 	tr, rec := attached(t, s, 2, 3)
-	for pass := range 2 { // the warm-up, a reset, the measured pass: both start at batch 0
+	for pass := range 2 { // the warm-up and, after a reset, the measured pass: both start at batch 0
 		s.reduced, s.keys = nil, nil
 		rec.Reset()
 		var report trainertest.Told
@@ -160,7 +160,7 @@ func TestTrainRunsAllBatchesOfAllEpochs(t *testing.T) {
 	}
 }
 
-// Batches are preprocessed when the host asks for it, and not while they are trained on.
+// The trainer preprocesses batches when the host requests it, not during training.
 func TestPreprocessingIsNoPartOfTraining(t *testing.T) {
 	var calls []int
 	preprocessors["noting"] = func(rank int, batches []sdk.Batch) ([]sdk.Batch, error) {
@@ -188,12 +188,12 @@ func TestPreprocessingIsNoPartOfTraining(t *testing.T) {
 	}
 }
 
-// A reset forgets what the optimizer keeps: the measured pass steps as the warm-up did.
+// A reset clears the optimizer's state: the measured pass steps as the warm-up did.
 func TestResetForgetsTheOptimizersState(t *testing.T) {
 	tr, _ := attachedWith(t, newStub(), optimizer.Defaults(0.5, 0.5), 1, 2)
 	weight, gradient := tr.parts.Values[4].Data, tr.parts.Gradients[4].Values
 	for pass := range 2 {
-		clear(weight) // the stub initializes and computes nothing
+		clear(weight) // the stub neither initializes nor computes anything
 		gradient[0] = 1
 		if err := tr.Train(t.Context(), &trainertest.Told{}); err != nil {
 			t.Fatal(err)
@@ -207,8 +207,8 @@ func TestResetForgetsTheOptimizersState(t *testing.T) {
 	}
 }
 
-// requireTimes requires one measurement per iteration in each series, keyed
-// {epoch},{index}, and that forward and backward lie within the whole.
+// requireTimes requires one measurement per iteration in each series, keyed {epoch},{index}. Forward and backward
+// must lie within the whole iteration.
 func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	t.Helper()
 	series := map[string][]sdk.Measurement{}

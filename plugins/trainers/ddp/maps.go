@@ -9,8 +9,8 @@ import (
 	"github.com/psbench/psbench/sdk/dataparallel"
 )
 
-// The in-trainer maps: key to implementation. Another implementation is one
-// line here and one in registry.json.
+// The in-trainer maps, from key to implementation. To add an implementation, add one line here and one in
+// registry.json.
 var (
 	ddpModels      = map[string]newDDPModel{"basic": newReplica}
 	hookStates     = map[string]newHookState{"basic": dataparallel.NewHookState}
@@ -18,7 +18,7 @@ var (
 	preprocessors  = map[string]preprocessData{"dummy": preprocessDummy}
 )
 
-// keys declares the keys of a map.
+// keys declares the keys of a map as parts.
 func keys[T any](kind sdk.Kind, m map[string]T) []sdk.Part {
 	var parts []sdk.Part
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -27,7 +27,7 @@ func keys[T any](kind sdk.Kind, m map[string]T) []sdk.Part {
 	return parts
 }
 
-// choose looks up the key that the run chose for a kind.
+// choose returns the implementation whose key the run chose for a kind.
 func choose[T any](kind sdk.Kind, m map[string]T, env sdk.TrainerEnv) (T, error) {
 	v, ok := m[env.Maps[kind]]
 	if !ok {
@@ -37,12 +37,11 @@ func choose[T any](kind sdk.Kind, m map[string]T, env sdk.TrainerEnv) (T, error)
 	return v, nil
 }
 
-// preprocessData prepares the batches of a rank before it trains on them, as
-// sdk.Preprocessor says.
+// preprocessData prepares the batches of a rank before training, as sdk.Preprocessor defines.
 type preprocessData func(rank int, batches []sdk.Batch) ([]sdk.Batch, error)
 
-// preprocessDummy leaves the batches as they are.
+// preprocessDummy leaves the batches unchanged.
 func preprocessDummy(int, []sdk.Batch) ([]sdk.Batch, error) { return nil, nil }
 
-// newHookState makes the state of one pass.
+// newHookState creates the state of one pass.
 type newHookState func() dataparallel.HookState

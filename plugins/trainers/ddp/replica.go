@@ -9,7 +9,7 @@ import (
 // newDDPModel wraps the model of one pass.
 type newDDPModel func(parts sdk.TrainerParts, state sdk.HookState) ddpModel
 
-// ddpModel is a model whose gradients are reduced while backward computes them.
+// ddpModel is a model whose gradients are reduced during the backward pass.
 type ddpModel interface {
 	Forward(b *sdk.Batch) (tensor.Tensor, error)
 	// Backward returns once every bucket holds its reduced gradient.

@@ -11,7 +11,7 @@ import (
 // {epoch},{index}, and returns the loss before the step.
 type iterationStep func(it *iteration, key sdk.Key, b *sdk.Batch) (float64, error)
 
-// iteration holds the objects that a step uses. model and state belong to the pass.
+// iteration holds the objects of a step. The fields model and state belong to the pass.
 type iteration struct {
 	model     ddpModel
 	state     dataparallel.HookState
@@ -36,8 +36,8 @@ func newIteration(t *trainer) (iteration, error) {
 	}, err
 }
 
-// basicStep is forward, loss, backward with its reductions, and the optimizer.
-// Gradients need no zeroing: a model overwrites them.
+// basicStep does forward, loss, backward with its reductions, and the optimizer step. basicStep need not zero
+// gradients, because a model overwrites them.
 func basicStep(it *iteration, key sdk.Key, b *sdk.Batch) (float64, error) {
 	it.state.NextBatch()
 	start := comm.Now()

@@ -7,18 +7,18 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// features is what stands between a batch, the lookups and the model.
+// features connects a batch, the lookups and the model.
 type features interface {
-	// ask sets what the next lookup is about.
+	// ask sets the indices of the next lookup.
 	ask(b *sdk.Batch) error
-	// join returns the model's features, once the rows of b have been looked up, and
-	// where their gradient goes. Both are valid until the next ask.
+	// join returns the model's features, once the rows of b have been looked up, and the memory for their gradient.
+	// Both are valid until the next ask.
 	join(b *sdk.Batch) (values, gradients []float32)
-	// split hands the gradient over to the lookups' memory.
+	// split copies the gradient to the lookups' memory.
 	split(b *sdk.Batch)
 }
 
-// newFeatures chooses by what the model takes.
+// newFeatures chooses an implementation for the model's inputs.
 func newFeatures(in sdk.InputSpec, store *comm.LookupStore) features {
 	if in.LookedUp == 0 {
 		return &bagFeatures{store}
@@ -32,8 +32,7 @@ func newFeatures(in sdk.InputSpec, store *comm.LookupStore) features {
 	return s
 }
 
-// bagFeatures are sums of bags: the model reads them, and writes their gradient, where the
-// lookups have them.
+// bagFeatures are sums of bags. The model reads the sums, and writes their gradient, in the memory of the lookups.
 type bagFeatures struct{ store *comm.LookupStore }
 
 func (f *bagFeatures) ask(b *sdk.Batch) error { return f.store.Ask(b.Offsets, b.Indices) }
@@ -45,17 +44,16 @@ func (f *bagFeatures) join(b *sdk.Batch) (values, gradients []float32) {
 
 func (f *bagFeatures) split(*sdk.Batch) {}
 
-// rowFeatures are the numbers of a sample, followed by one row of each of several tables. The
-// servers hold these tables as one, in order, so a table begins at the sum of the row counts of
-// the earlier tables. Every index is a bag of its own, and the result of a lookup is [samples,
-// tables, columns]. Results and features need a copy each way, since the numbers of a sample lie
-// before its rows.
+// rowFeatures are a sample's numbers, followed by one row of each of several tables. The servers hold these tables
+// as one stack, in order, so a table begins at the sum of the row counts of the earlier tables. Every index is its
+// own bag, and the result of a lookup is [samples, tables, columns]. Results and gradients are copied between the
+// lookups and the features, because a sample's numbers lie before its rows.
 type rowFeatures struct {
 	store           *comm.LookupStore
 	tables, numbers int
-	first           []int64 // row of each table where it begins
+	first           []int64 // first row of each table in the stack
 
-	offsets, rows     []int64 // bags of the batch; offsets are 0, 1, 2 ...
+	offsets, rows     []int64 // bags of the batch; offsets are 0, 1, 2, ...
 	values, gradients []float32
 }
 
@@ -89,7 +87,7 @@ func (f *rowFeatures) split(b *sdk.Batch) {
 	}
 }
 
-// widths are how many features a sample has, and how many of them are rows.
+// widths returns how many features a sample has, and how many of these belong to rows.
 func (f *rowFeatures) widths() (all, rows int) {
 	rows = f.tables * f.store.Columns()
 	return f.numbers + rows, rows

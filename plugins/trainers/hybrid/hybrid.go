@@ -1,6 +1,6 @@
-// Package hybrid is the trainer of the hybrid benchmark: the embeddings are tables on
-// servers, each trainer applies its gradients there as they come, and the layers above
-// are a data-parallel replica, as in package dataparallel.
+// Package hybrid is the trainer of the hybrid benchmark. The embeddings are tables on servers, and each trainer
+// applies its gradients there asynchronously. The layers above are a data-parallel replica, as in package
+// dataparallel.
 package hybrid
 
 import (
@@ -18,13 +18,13 @@ import (
 
 // Settings of the trainer.
 type Settings struct {
-	// Settings choose the optimizer of the dense layers; the servers of tables have their own.
+	// Settings choose the optimizer of the dense layers; table servers have their own optimizer.
 	optimizer.Settings
 	Lookup string `json:"lookup" doc:"parallel: asks all servers at once; serial: one after the other, as the original does"`
 	dataparallel.BucketSettings
 }
 
-// Defaults are PyTorch's bucket size and the original's learning rate.
+// Defaults use PyTorch's bucket size and the original's learning rate.
 var Defaults = Settings{Settings: optimizer.Defaults(0.05, 0), Lookup: "parallel",
 	BucketSettings: dataparallel.DefaultBuckets}
 
@@ -42,7 +42,7 @@ type trainer struct {
 
 var _ sdk.InputPlanner = (*trainer)(nil)
 
-// New makes the trainer of one rank.
+// New returns the trainer of one rank.
 func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	if err := s.Check(Defaults.Settings); err != nil {
 		return nil, err
@@ -56,9 +56,9 @@ func New(s Settings, env sdk.TrainerEnv) (sdk.Trainer, error) {
 	return &trainer{settings: s, env: env}, nil
 }
 
-// PlanInputs implements sdk.InputPlanner. For a model that takes only numbers, it cuts the joined
-// columns of a bag into rows of features, each with a target of its own. For a model that takes
-// rows of several tables, every server holds its columns of all tables, one table after the other.
+// PlanInputs implements sdk.InputPlanner. If the model takes only numbers, PlanInputs cuts the joined columns of a
+// bag into rows of features, each with its own target. If the model takes rows of several tables, every server
+// holds its columns of all tables, one table after the other.
 func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.InputSpec, error) {
 	switch {
 	case model.LookedUp > 0:
@@ -91,8 +91,8 @@ func (t *trainer) PlanInputs(model sdk.InputSpec, tables []comm.TableSpec) (sdk.
 		nil
 }
 
-// planRows is PlanInputs of a model that takes rows of several tables; the servers have so
-// many columns together, and each at least so many rows.
+// planRows does the work of PlanInputs for a model that takes rows of several tables. All servers together have the
+// given number of columns, and each has at least the given number of rows.
 func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (sdk.InputSpec, error) {
 	n := len(model.Tables)
 	if n == 0 || model.LookedUp%n != 0 || model.LookedUp > model.Features {
@@ -122,7 +122,7 @@ func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (
 		Targets: model.Targets, Outputs: model.Outputs}, nil
 }
 
-// describe says how many columns the tables have.
+// describe returns a text with the number of columns of the tables.
 func describe(tables []comm.TableSpec, columns int) string {
 	for _, table := range tables {
 		if table.Width != tables[0].Width {
@@ -154,8 +154,8 @@ func (t *trainer) Attach(parts sdk.TrainerParts) error {
 	return err
 }
 
-// Reset implements sdk.Trainer: the initial parameters and a new hook state. The servers
-// reset their tables themselves.
+// Reset implements sdk.Trainer: it restores the initial parameters and creates a new hook state. The servers reset
+// their tables themselves.
 func (t *trainer) Reset() error {
 	return t.iteration.reset(t.env.Seed)
 }

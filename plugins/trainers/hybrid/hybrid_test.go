@@ -15,7 +15,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// An iteration does all there is, in order; every server gets its columns.
+// An iteration does all its steps in order, and every server gets its columns.
 func TestIterations(t *testing.T) {
 	for _, lookup := range []string{"parallel", "serial"} {
 		t.Run(lookup, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestIterations(t *testing.T) {
 				}, s.features); d != "" {
 					t.Errorf("pass %d computed with %s", pass, d)
 				}
-				for i, table := range tables { // of the last batch, one bag
+				for i, table := range tables { // the last batch has one bag
 					if d := cmp.Diff([]float32{float32(i + 1)}, table.got); d != "" {
 						t.Errorf("table %d was sent %s", i, d)
 					}
@@ -63,8 +63,7 @@ func TestIterations(t *testing.T) {
 	}
 }
 
-// requireTimes requires one measurement per epoch or iteration in each series and that
-// they lie as they should.
+// requireTimes requires one measurement per epoch or iteration in each series, with consistent times.
 func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	t.Helper()
 	series := trainertest.Series(rec)
@@ -105,7 +104,7 @@ func requireTimes(t *testing.T, rec *sdk.Recorder) {
 	}
 }
 
-// Updates start while a bucket is in flight: this one lands only with the last update.
+// Updates start while a bucket is in flight: in this test, the bucket arrives only with the last update.
 func TestUpdatesStartBeforeTheLastReductionEnds(t *testing.T) {
 	s := newStub()
 	tr, _, _ := attached(t, s, Settings{Lookup: "parallel"}, 1)
@@ -123,8 +122,8 @@ func TestUpdatesStartBeforeTheLastReductionEnds(t *testing.T) {
 	}
 }
 
-// Lookups in parallel are all on their way before any is waited for: none is done before
-// the last one is asked for. Serial ones wait for the one before.
+// Parallel lookups all start before the trainer waits for any of them: in this test, none finishes before the last
+// one has started. Serial lookups each wait for the previous one.
 func TestLookups(t *testing.T) {
 	for _, lookup := range []string{"parallel", "serial"} {
 		tr, _, _ := attached(t, newStub(), Settings{Lookup: lookup}, 1)
@@ -176,7 +175,7 @@ func TestIterationAllocatesNothing(t *testing.T) {
 
 func TestTrainFails(t *testing.T) {
 	lost := &comm.PeerError{Waiter: "trainer0", Peer: "server1", What: "rows", Err: errors.New("gone")}
-	for event, after := range map[string][]string{ // what still happens
+	for event, after := range map[string][]string{ // events that still happen
 		"lookup 1": {"lookup 2", "lookup 3"},
 		"reduce 0": {"reduce 1", "update 3"},
 		"update 1": {"update 2", "update 3"},

@@ -28,18 +28,17 @@ type referenceCase struct {
 	Tolerance     trainertest.Tolerance
 	Expect        struct {
 		Loss   []float64
-		Params []trainertest.Summary // of the tables, then of the model
+		Params []trainertest.Summary // parameters of the tables, then of the model
 	}
 }
 
-// identity is the hook of a trainer that is alone.
+// identity is the hook of a single trainer.
 type identity struct{ done *comm.Future }
 
 func (h identity) Reduce(sdk.HookState, *tensor.Bucket) *comm.Future { return h.done }
 func (h identity) Reset()                                            {}
 
-// Every reference case runs in this process with the real trainer, model, criterion and
-// servers.
+// Every reference case runs in this process with the real trainer, model, criterion and servers.
 func TestTrainingMatchesPyTorch(t *testing.T) {
 	for _, name := range []string{"hybrid_t1_s2", "hybrid_t1_s4_wide"} {
 		for _, lookup := range []string{"parallel", "serial"} {
@@ -125,7 +124,7 @@ func (c *referenceCase) run(t *testing.T, lookup, product string) {
 	}
 }
 
-// reset begins a pass and lists the tables and the parameters.
+// reset begins a pass and returns the tables and the parameters.
 func reset(t *testing.T, tables []sdk.TableServer, trainer sdk.Trainer,
 	parts sdk.TrainerParts) (values [][]float32, names []string) {
 	t.Helper()

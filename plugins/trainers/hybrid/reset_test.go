@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// A reset forgets what the optimizer keeps: the measured pass steps as the warm-up did.
+// A reset clears the optimizer's state: the measured pass steps as the warm-up did.
 func TestResetForgetsTheOptimizersState(t *testing.T) {
 	tr, _, _ := attached(t, newStub(), Settings{Settings: optimizer.Defaults(0.5, 0.5), Lookup: "parallel"}, 1)
 	for pass := range 2 {
@@ -27,7 +27,7 @@ func TestResetForgetsTheOptimizersState(t *testing.T) {
 	}
 }
 
-// What evaluation looks up belongs to no batch, and nothing follows the forward pass.
+// An evaluation's lookup belongs to no batch, and no update follows its forward pass.
 func TestForwardAlone(t *testing.T) {
 	s := newStub()
 	tr, _, _ := attached(t, s, Settings{Lookup: "parallel"}, 1)

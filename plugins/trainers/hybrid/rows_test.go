@@ -22,7 +22,7 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// recommendation is a dlrm that trains with its tables in the model and on servers.
+// recommendation is a dlrm that trains in two ways: with its tables in the model and with its tables on servers.
 type recommendation struct {
 	settings models.DLRMSettings
 	servers  int
@@ -65,7 +65,7 @@ func (r *recommendation) batch(samples int, number uint64) sdk.Batch {
 	return b
 }
 
-// asked is what the servers are asked for a batch: each index a bag, rows of the stack.
+// asked returns the lookup that servers get for a batch: each index is a bag with one row of the stack.
 func (r *recommendation) asked(b sdk.Batch) sdk.Batch {
 	out := sdk.Batch{}
 	for i := range b.Size() {
@@ -96,9 +96,8 @@ func logLoss(t *rapid.T) sdk.Criterion {
 	return criterion
 }
 
-// inModel trains with the tables in the model. It returns the losses, the initial stack
-// of tables and what became of all parameters, the stack first; then the output for the
-// last batch.
+// inModel trains with the tables in the model. inModel returns the losses and the initial stack of tables. inModel
+// also returns the trained parameters, stack first, and the output for the last batch.
 func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float32, values []tensor.Tensor,
 	output []float32) {
 	model := r.model(t, models.TablesInModel, r.servers-1)
@@ -136,7 +135,7 @@ func (r *recommendation) inModel(t *rapid.T) (losses []float64, initial []float3
 	return losses, initial, values, out.Data
 }
 
-// tablesOf are servers that each hold their columns of the stack.
+// tablesOf returns servers that each hold their columns of the stack.
 func (r *recommendation) tablesOf(t *rapid.T, stack []float32) []sdk.TableServer {
 	dim := r.settings.EmbeddingDim
 	width, rows := dim/r.servers, len(stack)/dim
@@ -157,8 +156,8 @@ func (r *recommendation) tablesOf(t *rapid.T, stack []float32) []sdk.TableServer
 	return out
 }
 
-// With its tables on any count of servers a dlrm learns what it learns with them in the
-// model, and a lookup for no batch in between changes nothing.
+// A dlrm learns the same with its tables on any number of servers as with the tables in the model. A lookup for no
+// batch in between changes nothing.
 func TestTablesOnServersLearnAsInTheModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := drawRecommendation(rt)

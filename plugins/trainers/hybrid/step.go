@@ -8,11 +8,11 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// iteration holds the objects that a step uses. state and reducer belong to the pass.
+// iteration holds the objects of a step. The fields state and reducer belong to the pass.
 type iteration struct {
 	parts     sdk.TrainerParts
 	model     sdk.FeatureModel
-	evaluate  func(*sdk.Batch) (tensor.Tensor, error) // the model's
+	evaluate  func(*sdk.Batch) (tensor.Tensor, error) // the model's evaluation
 	tables    *sdk.Tables
 	features  features
 	serial    bool
@@ -20,10 +20,10 @@ type iteration struct {
 	state     dataparallel.HookState
 	reducer   *dataparallel.Reducer
 
-	input    sdk.Batch // what the model gets
-	inputs   int       // numbers of a row of it
+	input    sdk.Batch // the model's input
+	inputs   int       // numbers per row of input
 	gradient dataparallel.OutputGradient
-	calls    []*comm.Future // to the tables
+	calls    []*comm.Future // calls to the tables
 
 	whole, lookup, forward, backward, update *sdk.Series
 	optimizing, waiting                      *sdk.Series
@@ -58,14 +58,14 @@ func (it *iteration) reset(seed uint64) error {
 	return it.optimizer.Reset()
 }
 
-// endsEpoch says that the iteration that ended last is the last one of an epoch.
+// endsEpoch reports whether the last finished iteration was the last one of an epoch.
 func (it *iteration) endsEpoch() bool {
 	return (it.state.Batch()+1)%int64(it.parts.Batches.Len()) == 0
 }
 
-// step is lookup, forward, loss, backward with its reductions, and both optimizers. The
-// updates of the tables start as soon as the features' gradient is there, so they run
-// beside the last reductions and the trainer's own optimizer.
+// step does lookup, forward, loss, backward with its reductions, and both optimizers. The updates of the tables
+// start as soon as the features' gradient is ready. The updates overlap with the last reductions and the trainer's
+// own optimizer.
 func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	it.state.NextBatch()
 	start := comm.Now()
@@ -110,8 +110,8 @@ func (it *iteration) step(key sdk.Key, b *sdk.Batch) (float64, error) {
 	return loss, nil
 }
 
-// forwardAlone does only the lookup and the forward pass. The lookup belongs to no batch of the pass,
-// and no update follows.
+// forwardAlone does only the lookup and the forward pass. The lookup belongs to no batch of the pass, and no update
+// follows.
 func (it *iteration) forwardAlone(b *sdk.Batch) (tensor.Tensor, error) {
 	if _, err := it.lookUp(b, comm.NoBatch); err != nil {
 		return tensor.Tensor{}, err
@@ -119,7 +119,7 @@ func (it *iteration) forwardAlone(b *sdk.Batch) (tensor.Tensor, error) {
 	return it.evaluate(&it.input)
 }
 
-// lookUp makes the model's input of b, and says where the gradient of its features goes.
+// lookUp builds the model's input for b, and returns the memory for the features' gradient.
 func (it *iteration) lookUp(b *sdk.Batch, batch int64) (gradients []float32, err error) {
 	if err := it.features.ask(b); err != nil {
 		return nil, err
@@ -129,13 +129,13 @@ func (it *iteration) lookUp(b *sdk.Batch, batch int64) (gradients []float32, err
 	}
 	it.input.Targets, it.input.FloatTargets, it.input.TargetWidth = b.Targets, b.FloatTargets, b.TargetWidth
 	it.input.Features, gradients = it.features.join(b)
-	if b.TargetWidth > 0 { // per sample, but the model may get several rows of a sample
+	if b.TargetWidth > 0 { // each sample has that many, but the model may get several rows per sample
 		it.input.TargetWidth = len(b.FloatTargets) / max(1, len(it.input.Features)/it.inputs)
 	}
 	return gradients, nil
 }
 
-// askServers fills the store's values with what was asked.
+// askServers fills the store's values with the rows that were requested.
 func (it *iteration) askServers(batch int64) error {
 	it.calls = it.calls[:0]
 	for _, link := range it.tables.Links {
@@ -160,7 +160,7 @@ func (it *iteration) startUpdates() {
 	}
 }
 
-// wait waits for the calls and says when the last one ended, in ns of comm.Now.
+// wait waits for the calls and returns the end of the last call, in ns of comm.Now.
 func (it *iteration) wait() (endNS int64, err error) {
 	for _, call := range it.calls {
 		if cerr := call.Wait(); err == nil {

@@ -13,20 +13,20 @@ import (
 	"github.com/psbench/psbench/sdk/optimizer"
 )
 
-// stub is every part of a trainer but the trainer. Its model takes 2 numbers and has two
-// parameters, each a bucket of its own; the gradient of its features is 1, 2, 3, ...
+// stub implements every part except the trainer. The stub's model takes 2 numbers and has two parameters, each in
+// its own bucket. The gradient of its features is 1, 2, 3, ...
 type stub struct {
 	gradients []*tensor.Gradient
 	output    tensor.Tensor
-	silent    bool // emits nothing
-	quiet     bool // notes nothing
+	silent    bool // Backward emits nothing
+	quiet     bool // records nothing
 
 	events   []string
-	features [][]float32 // of each Forward
+	features [][]float32 // features of each Forward
 	futures  map[string]*comm.Future
 }
 
-// note notes an event and gives the future that is set for it.
+// note records an event and returns the future that the test set for it.
 func (s *stub) note(event string) *comm.Future {
 	if !s.quiet {
 		s.events = append(s.events, event)
@@ -80,13 +80,13 @@ func (s *stub) Reduce(_ sdk.HookState, b *tensor.Bucket) *comm.Future {
 
 func (s *stub) Reset() {}
 
-// criterion gives a loss of 1.
+// criterion always returns a loss of 1.
 type criterion struct{}
 
 func (criterion) Forward(tensor.Tensor, []int64) (float64, error) { return 1, nil }
 func (criterion) Backward(tensor.Tensor) error                    { return nil }
 
-// table is a server of 3 rows of a column; looked up it gives the number of the bag.
+// table is a server of 3 rows and one column. A lookup returns the number of the bag.
 type table struct {
 	sdk.TableServer
 	stub           *stub
@@ -115,14 +115,14 @@ func newStub() *stub {
 	return &stub{output: tensor.New(4, 3), futures: map[string]*comm.Future{"": comm.Completed(nil)}}
 }
 
-// stubBatches have two bags and one.
+// stubBatches are two batches: one with two bags and one with a single bag.
 var stubBatches = []sdk.Batch{
 	{Indices: []int64{0, 1, 2}, Offsets: []int64{0, 1, 3}, Targets: []int64{0, 1, 2, 0}},
 	{Indices: []int64{2}, Offsets: []int64{0, 1}, Targets: []int64{1, 1}},
 }
 
-// attached has 4 tables of a column each, which make two rows of the model's features,
-// and stubBatches. Unless settings have an optimizer, it is SGD.
+// attached returns a trainer with 4 tables of one column each, which make two rows of the model's features, and
+// stubBatches. If settings choose no optimizer, it uses SGD.
 func attached(t *testing.T, s *stub, settings Settings, epochs int) (*trainer, []*table, *sdk.Recorder) {
 	t.Helper()
 	settings.BucketBytes = 4
@@ -153,7 +153,7 @@ func attached(t *testing.T, s *stub, settings Settings, epochs int) (*trainer, [
 	return made.(*trainer), tables, parts.Recorder
 }
 
-// pending is a promise that ends after a while if nobody completes it before.
+// pending returns a promise that completes after a while unless the test completes it earlier.
 func pending(t *testing.T) *comm.Promise {
 	p := comm.NewPromise(nil)
 	p.Begin()
@@ -162,7 +162,7 @@ func pending(t *testing.T) *comm.Promise {
 	return p
 }
 
-// calling is a link that answers by a function.
+// calling is a link that answers by calling a function.
 type calling struct {
 	comm.TableLink
 	lookup, update func() *comm.Future

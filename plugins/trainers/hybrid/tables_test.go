@@ -12,14 +12,14 @@ type localTable struct {
 	comm.TableLink
 	server  sdk.TableServer
 	store   *comm.LookupStore
-	first   int // of its columns among the joined ones
+	first   int // first of its columns among the joined columns
 	width   int
-	batches []sdk.Batch // what is asked in batch number n, modulo their number; the last for no batch
+	batches []sdk.Batch // lookup for batch n, modulo their number; the last one serves lookups for no batch
 	promise *comm.Promise
 	values  []float32
 }
 
-// localTables joins servers to a trainer of batches.
+// localTables connects servers to a trainer of these batches.
 func localTables(t testing.TB, batches []sdk.Batch, servers ...sdk.TableServer) *sdk.Tables {
 	t.Helper()
 	spec := comm.LookupSpec{}

@@ -1,1 +1,1 @@
-"""The process around a part, which psbench starts and calls: docs/protocol.md, word for word."""
+"""The process of a part, which psbench starts and calls. It implements docs/protocol.md exactly."""

@@ -1,20 +1,19 @@
-"""Malloc of this process: what an iteration frees stays with it for the next one."""
+"""Malloc settings: the process keeps freed memory for the next iteration."""
 
 from __future__ import annotations
 
 import ctypes
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-_LARGEST_FROM_HEAP = 32 << 20  # more than that glibc refuses
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
+_LARGEST_FROM_HEAP = 32 << 20  # glibc refuses larger values
 
 
 def keep_freed_memory() -> None:
-    """Has malloc give nothing back to the kernel but blocks of more than 32 MiB.
+    """Makes malloc return only blocks of more than 32 MiB to the kernel.
 
-    Left to itself glibc adapts to the largest block that was freed so far. Where an iteration's
-    temporaries are many and none is large, as those of a small network, they go back to the kernel
-    at the end of each iteration, and the next one begins with a fault for every page. A libc that
-    has no mallopt stays as it is.
+    By default, glibc adapts to the largest block freed so far. A small network has many small temporaries
+    in an iteration. glibc would return them to the kernel at the end of each iteration, and the next
+    iteration would begin with a page fault for every page. A libc without mallopt is left unchanged.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -1,4 +1,4 @@
-"""Errors of parts: one sentence for the run, the whole traceback for the process's log."""
+"""Errors of parts: the run gets one sentence, the process's log the whole traceback."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ _OURS = str(pathlib.Path(__file__).parent)
 
 
 class Fault(Exception):
-    """Something that is wrong, in a sentence that needs no traceback."""
+    """An error whose sentence is sufficient without a traceback."""
 
 
 def last_line(error: BaseException) -> str:
-    """Type and text of an exception, as the last line of its traceback has them, in Unicode."""
+    """Type and text of an exception, as in the last line of its traceback, in Unicode."""
     text = str(error) if isinstance(error, Fault) else traceback.format_exception_only(error)[-1]
     return encode(" ".join(text.split())).decode()
 
 
 def encode(text: str) -> bytes:
-    """A text in UTF-8; what is none, such as half of a file's name that is not, as a backslash shows it."""
+    """A text in UTF-8. Invalid parts, such as bytes of a file name that is not UTF-8, become backslash
+    escapes."""
     return text.encode(errors="backslashreplace")
 
 
 def print_traceback(error: BaseException) -> None:
-    """Writes the traceback of an exception to standard error, from where the part was called."""
+    """Writes the traceback of an exception to standard error, starting at the call of the part."""
     if isinstance(error, Fault):
         return
     found = error.__traceback__

@@ -1,4 +1,4 @@
-"""Frames: 64 bytes each, little-endian. docs/protocol.md says what they mean."""
+"""Frames of 64 bytes, little-endian. docs/protocol.md defines their meaning."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ HEADER = struct.Struct("<IHBBqiiqqQQQ")
 
 Header = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
 
-# Of all kinds.
+# For all kinds.
 HELLO, ACKNOWLEDGE, REFUSE = 0x01, 0x02, 0x03
 SEGMENT, TENSOR, PING, FAILED, MEMORY, EXPECT = range(0x60, 0x66)
-# Of hooks. Operations are those of psbench.hook, 0x69 to 0x6f.
+# For hooks. Operations are those of psbench.hook, 0x69 to 0x6f.
 REDUCE, ENDED, REDUCED = 0x68, 0x70, 0x71
 DONE = 0x80
 """The flag of a hook's last operation."""
-# Of criteria.
+# For criteria.
 LOSS, LOSS_GRADIENT = 0x78, 0x79
-# Of models.
+# For models.
 BIND, INITIALIZE, FORWARD, EVALUATE, BACKWARD, BACKWARD_INPUT, GRADIENT, STEP = range(0x80, 0x88)
-# Of servers.
+# For servers.
 RECEIVE, RECEIVED, ANSWER, ANSWERED = range(0x90, 0x94)
-# Of data.
+# For data.
 LOAD, ORIGIN = 0x98, 0x99
 
 # Roles of tensors.

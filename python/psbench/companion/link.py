@@ -1,4 +1,4 @@
-"""The link to the host: greeting, frames, and the descriptors that come with them."""
+"""The link to the host: greeting, frames, and their descriptors."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _ONE_DESCRIPTOR = socket.CMSG_SPACE(4)
 
 
 class LinkError(Exception):
-    """The host said what cannot be. The sentence says what."""
+    """The host sent something invalid. The sentence describes it."""
 
 
 class HostGone(Exception):
-    """The host does not listen any more: whatever ended it, the part is not to blame."""
+    """The host no longer listens. This is not the part's fault."""
 
 
 class Link:
-    """A connection with frames of a host. Frames may be sent by any thread."""
+    """A connection to a host for frames. Any thread may send frames."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = bytearray(HEADER.size)
         self._view = memoryview(self._buffer)
         self._into = [self._view]
-        self._number = 0  # of the host's frames
+        self._number = 0  # of the host's next frame
         self._sent = 0
         self._held = b""
         self._received = 0
@@ -48,11 +48,11 @@ class Link:
         return self._connection.fileno()
 
     def close(self) -> None:
-        """Hangs up, in this process: the other side of a fork keeps its own."""
+        """Closes the connection in this process. Another process after a fork keeps its descriptor."""
         self._connection.close()
 
     def greet(self, secret: bytes, name: str) -> bool:
-        """Takes the hello of the host, and says whether it is who it must be."""
+        """Reads the hello of the host and returns whether it comes from the right host."""
         header = self.receive()
         if header is None:
             return False
@@ -76,7 +76,7 @@ class Link:
         return True
 
     def receive(self) -> Header | None:
-        """The next frame, without its payload; None once the host has hung up."""
+        """The next frame without its payload, or None once the host has hung up."""
         n, control, _, _ = self._connection.recvmsg_into(self._into, _ONE_DESCRIPTOR, socket.MSG_CMSG_CLOEXEC)
         if control:
             self.descriptor = struct.unpack("i", control[0][2][:4])[0]
@@ -95,7 +95,7 @@ class Link:
 
     def send(self, op: int, flags: int = 0, batch: int = 0, bucket: int = 0, rows: int = 0, arg: int = 0, arg2: int = 0,
              payload: bytes = b"") -> None:
-        """Sends a frame, after those that were held."""
+        """Sends a frame, after any held frames."""
         with self._sending:
             frame = self._held + self._frame(op, flags, batch, bucket, rows, arg, arg2, payload)
             self._held = b""
@@ -105,7 +105,7 @@ class Link:
                 raise HostGone(f"the host is gone: {error}") from error
 
     def hold(self, op: int, flags: int = 0, batch: int = 0, bucket: int = 0, rows: int = 0, arg: int = 0, arg2: int = 0) -> None:
-        """Has a frame wait for the next one that is sent: each that goes by itself wakes the host."""
+        """Holds a frame until the next send, because every send wakes the host."""
         with self._sending:
             self._held += self._frame(op, flags, batch, bucket, rows, arg, arg2, b"")
 
@@ -116,7 +116,7 @@ class Link:
         return header + payload
 
     def fail(self, sentence: str) -> None:
-        """Sends ``failed``, which ends the run; what is too long is cut."""
+        """Sends ``failed``, which ends the run. A text that is too long is cut."""
         self.send(FAILED, payload=encode(sentence)[:_LONGEST_SENTENCE])
 
     def _refuse(self, sentence: str) -> bool:
@@ -134,7 +134,7 @@ class Link:
 
 
 def listen(directory: str) -> socket.socket:
-    """A Unix socket of this process's own in a folder."""
+    """Opens a Unix socket of this process in a folder."""
     path = os.path.join(directory, f"part.{os.getpid()}.sock")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -1,4 +1,4 @@
-"""Memory that the host owns: segments, and the tensors that lie in them."""
+"""Memory of the host: segments and the tensors in them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .link import LinkError
 
 
 class Memory:
-    """The segments of a link, mapped, and the tensors that were announced.
+    """The mapped segments of a link, and the announced tensors.
 
-    A segment stays mapped for as long as anything refers to it: a tensor that is kept after the
-    link has ended is old, not gone.
+    A segment stays mapped while anything refers to it, so a tensor kept after the end of the link is
+    outdated but accessible.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Memory:
         self._tensors: dict[tuple[int, int], Any] = {}
 
     def add_segment(self, number: int, size: int, descriptor: int, read_only: bool) -> None:
-        """Maps a segment, whose descriptor it closes."""
+        """Maps a segment and closes its descriptor."""
         if descriptor < 0:
             raise LinkError(f"segment {number} came without a descriptor")
         try:
@@ -36,7 +36,7 @@ class Memory:
             os.close(descriptor)
 
     def add_tensor(self, role: int, index: int, segment: int, offset: int, count: int) -> None:
-        """Notes where a tensor is."""
+        """Records the place of a tensor."""
         if count == 0:
             self._tensors[role, index] = np.empty(0, ELEMENTS.get(role, "float32"))
             return
@@ -45,14 +45,14 @@ class Memory:
         self._tensors[role, index] = self.view(segment, offset, count, ELEMENTS.get(role, "float32"))
 
     def view(self, segment: int, offset: int, count: int, dtype: str) -> Any:
-        """Elements of a segment, as a numpy array of one dimension."""
+        """Elements of a segment as a one-dimensional numpy array."""
         try:
             return np.ndarray((count,), dtype, self._segments[segment], offset)
         except (TypeError, ValueError) as error:
             raise LinkError(f"{count} elements at byte {offset} of segment {segment}, of {len(self._segments[segment])} bytes: {error}") from error
 
     def tensor(self, role: int, index: int = 0) -> Any:
-        """A tensor as a numpy array of one dimension, with all it has room for."""
+        """A tensor as a one-dimensional numpy array of its full capacity."""
         try:
             return self._tensors[role, index]
         except KeyError:

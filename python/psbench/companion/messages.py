@@ -1,4 +1,4 @@
-"""The messages of the set-up calls, made from the description of sdk/proto/psbench.proto."""
+"""The messages of the set-up calls, built from the descriptor of sdk/proto/psbench.proto."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ for _file in _files.file:
 
 
 def message(name: str) -> Any:
-    """The class of the message of this name."""
+    """The message class with this name."""
     descriptor = _pool.FindMessageTypeByName("psbench.v1." + name)
     if hasattr(message_factory, "GetMessageClass"):
         return message_factory.GetMessageClass(descriptor)
@@ -22,7 +22,7 @@ def message(name: str) -> Any:
 
 
 def methods() -> list[tuple[str, Any, Any, bool]]:
-    """Name, request, reply and whether it streams of each method of the service Part."""
+    """For each method of the service Part: name, request, reply, and whether it streams."""
     service = _pool.FindServiceByName("psbench.v1.Part")
     streams = {m.name: m.server_streaming for f in _files.file for s in f.service for m in s.method}
     return [(m.name, message(m.input_type.name), message(m.output_type.name), streams[m.name]) for m in service.methods]

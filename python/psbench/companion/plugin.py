@@ -20,9 +20,10 @@ from .allocator import keep_freed_memory
 from .faults import print_traceback
 from .stdout import COOKIE, flush, reopen, shake_hands
 
-_CONTRACTS = ("2005", "2001")  # versions of the contract that the package speaks; 2001 has no targets that are numbers
-_CALLS = 8  # that may be open at once: Watch is one, as long as the run lasts
-_END_SECONDS = 0.05  # for the reply to the call that ends the process
+# versions of the contract that the package supports; 2001 has no targets that are numbers
+_CONTRACTS = ("2005", "2001")
+_CALLS = 8  # most calls open at once; Watch stays open during the whole run
+_END_SECONDS = 0.05  # time for the reply to the call that ends the process
 _LATE_SECONDS = 0.3
 
 
@@ -35,7 +36,7 @@ def serve(parts: Sequence[type[Part]]) -> None:
         checked = check(parts)
     except DeclarationError as error:
         sys.exit(f"{script}: {error}")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the core's business
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the core handles interrupts
     reopen()
 
     try:
@@ -57,7 +58,7 @@ def serve(parts: Sequence[type[Part]]) -> None:
     server.start()
     service.started()
     threading.excepthook = lambda failed: process.fail_thread(failed)
-    late = threading.Timer(_LATE_SECONDS, os._exit, (0,))  # where a part hangs
+    late = threading.Timer(_LATE_SECONDS, os._exit, (0,))  # in case a part hangs
     late.daemon, late.name = True, "psbench end"
     process.ending = late.start
     offered = os.environ.get("PLUGIN_PROTOCOL_VERSIONS", "").split(",")
@@ -65,21 +66,21 @@ def serve(parts: Sequence[type[Part]]) -> None:
     shake_hands(f"1|{contract}|unix|{path}|grpc")
     try:
         process.run()
-    except BaseException as error:  # a mistake of psbench's own: without this thread nobody is served
+    except BaseException as error:  # an error in psbench: without this thread, nothing is served
         print_traceback(error)
         os._exit(1)
     end(server)
 
 
 def end(server: Any) -> None:
-    """Ends the process, whatever threads it has, in order if it can."""
+    """Ends the process despite any running threads, cleanly if possible."""
     server.stop(_END_SECONDS).wait()
     flush()
     os._exit(0)
 
 
 def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
-    """The parts, if each is declared as it must be; else a DeclarationError."""
+    """The parts, if all are declared correctly; otherwise raises a DeclarationError."""
     if not parts:
         raise DeclarationError("psbench.serve was given no part: give it a class, as in psbench.serve(MyHook)")
     seen: dict[tuple[str, str], type[Part]] = {}

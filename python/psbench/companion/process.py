@@ -1,5 +1,5 @@
-"""The main thread of a plugin: it greets the host, serves its frames, and carries out what the
-threads of the set-up calls ask for. So all methods of a part run on this thread, one at a time."""
+"""The main thread of a plugin. It greets the host, serves the host's frames, and runs tasks for the threads
+of the set-up calls. So all methods of a part run on this thread, one at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_BLIND = 1024
 
 
 class _Task:
-    """Something that the main thread is to do for another one, which waits."""
+    """A task for the main thread from another thread, which waits for the result."""
 
     def __init__(self, what: Callable[[], Any]) -> None:
         self._what = what
@@ -43,7 +43,7 @@ class _Task:
     def carry_out(self) -> None:
         try:
             self._result = self._what()
-        except BaseException as error:  # whatever it is, it is that of the one who waits
+        except BaseException as error:  # every exception goes to the waiting thread
             self._error = error
         self._done.set()
 
@@ -56,7 +56,7 @@ class _Task:
 
 
 class Process:
-    """What the process of a part has: the link to its host, memory, and what fails."""
+    """The process of a part: the link to its host, its memory, and its failures."""
 
     def __init__(self) -> None:
         self.memory = Memory()
@@ -73,7 +73,8 @@ class Process:
         self.core_gone = False
         self.forked = False
         self._handlers: list[tuple[Callable[..., None], str] | None] = [None] * 256
-        self._blind = self._blinded = 0  # waits that are to sleep at once; how many the last yield that let somebody run made so
+        # waits that must sleep at once; number set by the last yield that let another process run
+        self._blind = self._blinded = 0
         self._expected = (b"", "")
         self._listener: socket.socket | None = None
         self._poll = select.poll()
@@ -90,18 +91,20 @@ class Process:
         os.register_at_fork(after_in_child=self._fork)
 
     def serve(self, op: int, handler: Callable[..., None], method: str) -> None:
-        """Has handler called with flags, batch, bucket, rows, arg and arg2 of frames with op."""
+        """Registers handler for frames with op. It gets flags, batch, bucket, rows, arg and arg2 of the
+        frame."""
         self._handlers[op] = handler, method
 
     def ask(self, what: Callable[[], Any], timeout: float | None = None) -> Any:
-        """Has the main thread do something, from another thread; a TimeoutError if it does not in time."""
+        """Runs a task on the main thread, from another thread. Raises a TimeoutError if that takes too
+        long."""
         task = _Task(what)
         self._tasks.put(task)
         os.eventfd_write(self._wake, 1)
         return task.result(timeout)
 
     def listen(self, directory: str, secret: bytes, name: str) -> str:
-        """Awaits the host at a socket, whose path it gives."""
+        """Starts to wait for the host at a socket, and returns the socket's path."""
         self._expected = secret, name
         self._listener = listen(directory)
         self._poll.register(self._listener, select.POLLIN)
@@ -128,13 +131,13 @@ class Process:
                     os.eventfd_read(wake)
                     while not self._tasks.empty():
                         self._tasks.get().carry_out()
-                    break  # one that allocated memory has read the link, so that it may be ready no more
+                    break  # a task that allocated memory has read the link, so the poll result may be outdated
                 else:
                     link = self._greet()
 
     def _looked(self, poll: select.poll) -> list[tuple[int, int]]:
-        """What has come within _LOOK_S, nothing if that is nothing or somebody else wants the core: then it
-        is better to sleep, and the next times at once."""
+        """Polls for frames for at most _LOOK_S and returns what has come. It returns nothing early if
+        another process wants the core. Then sleeping is better, and the next waits sleep at once."""
         if self._blind:
             self._blind -= 1
             return []
@@ -153,7 +156,7 @@ class Process:
         return []
 
     def fail(self, method: str, error: BaseException) -> None:
-        """Ends the run: the host is told what is wrong in a method, or the core if there is no host."""
+        """Ends the run: reports the error of a method to the host, or to the core if there is no host."""
         if self.forked:
             print(f"psbench: process {os.getpid()}, a copy of a part that was made by a fork, went on as if it were the part, and ends", file=sys.stderr, flush=True)
             os._exit(1)
@@ -169,11 +172,12 @@ class Process:
                 self.link.fail(sentence)
                 return
         except HostGone:
-            pass  # so the core is told
+            pass  # the core gets the error
         self.failures.put(sentence)
 
     def allocate(self, size: int) -> int:
-        """Asks the host for a segment of so many bytes, and gives its number. Calls that come meanwhile wait."""
+        """Requests a segment of so many bytes from the host and returns its number. Calls that arrive
+        meanwhile wait."""
         if self.link is None:
             raise RuntimeError("there is no memory of psbench yet: ask for it in bind, or later")
         self._requested += 1
@@ -191,19 +195,20 @@ class Process:
                 self._deferred.append(header)
 
     def next_failure(self, timeout: float) -> str | None:
-        """What failed, once something has, within so many seconds; or None."""
+        """Waits so many seconds for a failure and returns it, or None."""
         try:
             return self.failures.get(timeout=timeout)
         except queue.Empty:
             return None
 
     def fail_thread(self, failed: threading.ExceptHookArgs) -> None:
-        """Ends the run for an exception that ended a thread of the part; SystemExit is an end as any."""
+        """Ends the run because an exception ended a thread of the part. SystemExit counts as a normal end
+        of the thread."""
         if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
             self.fail(f"thread {failed.thread.name}" if failed.thread else "a thread", failed.exc_value)
 
     def _take(self) -> None:
-        """Serves the next frame of the host, or notes that it is gone."""
+        """Serves the next frame of the host, or records that the host is gone."""
         link = self.link
         assert link is not None
         try:
@@ -230,10 +235,10 @@ class Process:
             self.fail(handler[1] if handler else "", error)
 
     def _greet(self) -> int:
-        """Takes a caller, who is the host if its hello is right. It gives the link's descriptor."""
+        """Accepts a caller, which must send a valid hello as the host. Returns the link's descriptor."""
         assert self._listener is not None
         connection, _ = self._listener.accept()
-        connection.settimeout(10)  # for the greeting
+        connection.settimeout(10)  # limit for the greeting
         link = Link(connection)
         try:
             if link.greet(*self._expected):
@@ -263,7 +268,7 @@ class Process:
         self.link.send(frames.PING, flags, batch, bucket, rows, arg, arg2)
 
     def _fork(self) -> None:
-        """Lets a child of this process answer nothing in its place."""
+        """Prevents a child process from answering in place of this process."""
         self.forked = True
         for ours in (self.link, self._listener):
             if ours is not None:

@@ -1,4 +1,4 @@
-"""What was recorded in a pass, in the pieces in which the core gets it."""
+"""The records of a pass, in pieces for the core."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .messages import message
 
 
 def pieces(recorder: Recorder, facts: dict[str, str]) -> Iterator[Any]:
-    """All that a recorder holds, and the facts of the pass."""
+    """All records of a recorder, and the facts of the pass."""
     reply = message("CollectReply")
     for metric in recorder:
         if isinstance(metric, Series):
@@ -30,7 +30,7 @@ def pieces(recorder: Recorder, facts: dict[str, str]) -> Iterator[Any]:
 
 
 def peak_rss_bytes() -> int:
-    """The most memory that this process has had; 0 if the kernel does not tell."""
+    """The peak memory of this process; 0 if the kernel does not report it."""
     try:
         with open("/proc/self/status") as status:
             for line in status:

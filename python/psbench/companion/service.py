@@ -20,13 +20,13 @@ from .recorded import peak_rss_bytes, pieces
 
 _SERVING = b"\x08\x01"
 _HEARTBEAT_SECONDS = 1.0
-_ASKED_SECONDS = 1.0  # how long Collect waits for what the part itself must say
-_LEFT_SECONDS = 0.2  # how long threads may take to end once the part is closed
+_ASKED_SECONDS = 1.0  # time that Collect waits for an answer of the part
+_LEFT_SECONDS = 0.2  # time for threads to end after the part is closed
 _LONGEST_MESSAGE = 4000
 
 
 class Service:
-    """Answers the core, each call on a thread of gRPC; what is the part's runs on the main thread."""
+    """Answers the core. Each call runs on a gRPC thread; calls of the part run on the main thread."""
 
     def __init__(self, parts: list[type[Part]], process: Process) -> None:
         self._parts, self._process = parts, process
@@ -41,7 +41,7 @@ class Service:
         for name, request, _, streams in methods():
             call = getattr(self, name, None)
             if call is None:
-                continue  # UNIMPLEMENTED
+                continue  # unsupported methods return UNIMPLEMENTED
             make = grpc.unary_stream_rpc_method_handler if streams else grpc.unary_unary_rpc_method_handler
             guard = self._guarded_stream if streams else self._guarded
             calls[name] = make(guard(call), request.FromString, lambda reply: reply.SerializeToString())
@@ -54,7 +54,7 @@ class Service:
         ]
 
     def started(self) -> None:
-        """Notes that threads which run now are not the part's."""
+        """Records that the threads running now do not belong to the part."""
         self._ours = set(threading.enumerate())
 
     def Describe(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -101,7 +101,7 @@ class Service:
         if self._pass == getattr(request, "pass"):
             try:
                 facts = self._process.ask(role.pass_facts, _ASKED_SECONDS)
-            except TimeoutError:  # the part is at work: the pass has failed
+            except TimeoutError:  # the part is still busy: the pass has failed
                 facts = {}
             yield from pieces(role.recorder, facts)
         yield message("CollectReply")(peak_rss_bytes=peak_rss_bytes())
@@ -129,7 +129,7 @@ class Service:
                 return
 
     def _core_gone(self) -> None:
-        """Ends a process whose core and host are gone."""
+        """Ends the process if its core and its host are gone."""
         self._process.core_gone = True
         if self._process.link is None or self._process.link.fileno() < 0:
             self._process.end()
@@ -144,7 +144,7 @@ class Service:
         return self._role
 
     def _sentence(self, error: BaseException) -> str:
-        """What a call that failed says."""
+        """The error text of a failed call."""
         print_traceback(error)
         return last_line(error)[:_LONGEST_MESSAGE]
 
@@ -152,7 +152,7 @@ class Service:
         def guarded(request: Any, context: grpc.ServicerContext) -> Any:
             try:
                 return call(request, context)
-            except BaseException as error:  # else gRPC answers nothing
+            except BaseException as error:  # otherwise gRPC would not answer
                 sentence = self._sentence(error)
             context.abort(grpc.StatusCode.UNKNOWN, sentence)
         return guarded
@@ -168,7 +168,7 @@ class Service:
         return guarded
 
     def _left(self) -> str:
-        """Which threads the part has left running."""
+        """The threads that the part has left running."""
         def running() -> list[threading.Thread]:
             return [t for t in threading.enumerate() if t not in self._ours and not t.name.startswith("psbench")
                     and not isinstance(t, threading._DummyThread)]  # type: ignore[attr-defined]

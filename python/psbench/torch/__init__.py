@@ -1,4 +1,4 @@
-"""Your own torch model: an ordinary nn.Module with autograd as a model of psbench.
+"""Your own torch model: an ordinary nn.Module with autograd becomes a model of psbench.
 
 ::
 
@@ -11,15 +11,15 @@
     if __name__ == "__main__":
         psbench.torch.serve(build_model, loss=nn.CrossEntropyLoss())
 
-This script is a plugin. Its parameters lie in the memory that psbench's optimizers and reductions
-work on, and each gradient is given to psbench as autograd finishes it, so that buckets travel while
-the rest of the backward pass runs.
+This script is a plugin. Its parameters are in the memory that psbench's optimizers and reductions use.
+psbench gets each gradient as soon as autograd finishes it, so that reductions overlap with the rest of the
+backward pass.
 
-build_model is a function or a class: it makes the module, and it is called anew for each pass, under
-``torch.manual_seed`` of the run's seed, which ``torch.initial_seed()`` gives: all that the module is
-at first must follow from that, by the random numbers of torch, numpy or Python. Its argument, if it
-takes one, is its settings: annotate it with a dataclass whose fields are made by
-``psbench.setting``, and they are settings of the part, ``--set model.width=64``.
+build_model is a function or a class that creates the module. It is called anew for each pass, after
+``torch.manual_seed`` with the run's seed, which ``torch.initial_seed()`` returns. The module's initial
+state must depend only on this seed, by the random numbers of torch, numpy or Python. build_model may take
+one argument, its settings. Annotate it with a dataclass whose fields come from ``psbench.setting``. They
+become settings of the part, ``--set model.width=64``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["Batch", "TorchCriterion", "TorchModel", "parts", "serve"]
 def serve(build_model: Callable[..., torch.nn.Module], **options: Any) -> None:
     """The main function of a plugin that serves a module, and its loss if there is one.
 
-    The options are those of ``parts``. It does not return.
+    It has the options of ``parts`` and does not return.
     """
     psbench.serve(*parts(build_model, **options))
 
@@ -63,33 +63,35 @@ def parts(
     stochastic: bool = False,
     smallest_batch: int = 1,
 ) -> list[type[psbench.Part]]:
-    """The parts that a module makes: a model, and a criterion if a loss is given.
+    """The parts for a module: a model, and a criterion if a loss is given.
 
-    key: what users write, ``--model KEY``, ``--create-criterion KEY``; by default the name of the
+    key: the key for users, as in ``--model KEY`` and ``--create-criterion KEY``; by default the name of the
         script.
-    loss: of torch, such as ``nn.CrossEntropyLoss()``, or a function of output and targets. It gives
-        the mean over the batch. Losses that compare numbers (mean squared error and its like, binary
-        cross entropy) get the targets as float32 of the output's shape, all others as int64, one for
-        each row; nn.CrossEntropyLoss may get probabilities, float32 of the output's shape. psbench's own criteria (cel, nll, bce, mse, l1) go with the model too.
-    optimizer: of torch: a function of the list of parameters, and of the settings if it takes two
-        arguments, such as ``lambda params: torch.optim.Adam(params, lr=1e-3)``. Then it steps in the
-        place of psbench's, after the gradients are reduced; its state begins anew with each pass.
-        Anything with a method ``step`` will do.
-    inputs: how a batch becomes what the module is called with: a function of a Batch that returns a
-        tensor, a tuple of arguments, or a dict of arguments by name. By default the samples' numbers,
-        [samples, ...], come first, then their bags: as indices and offsets, as nn.EmbeddingBag
-        takes them, or, of a module that takes no more arguments, as a matrix [samples, length].
-    features: how many numbers a sample has, or their shape, such as ``(1, 28, 28)``.
-    rows: what bounds the indices of bags.
-    classes: what bounds the targets, and columns of the output.
-    targets: what the loss takes as targets, "classes", "numbers", "shares" or "probabilities" (see
-        psbench.Criterion); needed of a function that takes numbers, such as ``F.mse_loss``.
-    length: how many indices every bag has, for a module that takes a matrix of that many columns.
-    stochastic: whether the module draws random numbers as it trains, as dropout does.
-    smallest_batch: samples of the smallest batch that the module can train on: 2 with nn.BatchNorm1d.
+    loss: a loss of torch, such as ``nn.CrossEntropyLoss()``, or a function of output and targets. It must
+        return the mean over the batch. Losses that compare numbers (mean squared error and its like, binary
+        cross entropy) get the targets as float32 of the output's shape, all others as int64, one for each
+        row; nn.CrossEntropyLoss may get probabilities, float32 of the output's shape. psbench's own
+        criteria (cel, nll, bce, mse, l1) also work with the model.
+    optimizer: an optimizer of torch: a function of the list of parameters, and of the settings if it takes
+        two arguments, such as ``lambda params: torch.optim.Adam(params, lr=1e-3)``. It replaces psbench's
+        optimizer and steps after the gradients are reduced. Its state is reset for each pass. Any object
+        with a method ``step`` works.
+    inputs: converts a batch to the module's arguments: a function of a Batch that returns a tensor, a tuple
+        of arguments, or a dict of arguments by name. By default the samples' numbers, [samples, ...], come
+        first, then their bags: as indices and offsets, as for nn.EmbeddingBag or, if the module takes only
+        one argument, as a matrix [samples, length].
+    features: number of a sample's numbers, or their shape, such as ``(1, 28, 28)``.
+    rows: bound of the indices of bags.
+    classes: bound of the targets, and number of columns of the output.
+    targets: the loss's kind of targets, "classes", "numbers", "shares" or "probabilities" (see
+        psbench.Criterion); required for a function that takes numbers, such as ``F.mse_loss``.
+    length: number of indices of every bag, for a module that takes a matrix with that many columns.
+    stochastic: whether the module draws random numbers in training, as for dropout.
+    smallest_batch: number of samples of the smallest batch for training, such as 2 with nn.BatchNorm1d.
 
-    What is not given is taken from the module: if it begins with a linear layer or an embedding, its
-    size is known, and classes is how many columns the output of one sample has (two if it is one).
+    Missing options are derived from the module. If it begins with a linear layer or an embedding, this
+    layer gives the input size. The output of one sample gives classes: its number of columns, or two for a
+    single column.
     """
     shape = features if features is None else _shape(features)
     recipe = Recipe(build_model, optimizer, inputs, shape, rows, classes, length)
@@ -97,7 +99,7 @@ def parts(
     model = type("Model", (TorchModel,), {
         "key": key, "recipe": recipe, "Settings": recipe.settings(), "stochastic": stochastic, "smallest_batch": smallest_batch})
     if optimizer is not None:
-        model.step = TorchModel._step  # only of a model that steps itself
+        model.step = TorchModel._step  # only for a model that steps itself
     if loss is None:
         return [model]
     return [model, type("Criterion", (TorchCriterion,), {"key": key, "loss": staticmethod(loss), "targets": targets or targets_of(loss)})]

@@ -20,7 +20,8 @@ _KINDS = {
 
 
 def targets_of(loss: Any) -> str:
-    """What a loss of torch takes as targets, as psbench.Criterion.targets says; of any other loss classes."""
+    """The kind of targets of a torch loss, a value of psbench.Criterion.targets. For any other loss, it is
+    classes."""
     for kind, losses in _KINDS.items():
         if isinstance(loss, losses):
             return kind
@@ -28,7 +29,7 @@ def targets_of(loss: Any) -> str:
 
 
 class TorchCriterion(psbench.Criterion):
-    """A loss as a criterion. psbench.torch.parts makes a class of it for each loss."""
+    """A loss as a criterion. psbench.torch.parts derives a class for each loss."""
 
     loss: ClassVar[Any]
 

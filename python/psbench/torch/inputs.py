@@ -1,4 +1,4 @@
-"""What a module is called with: the tensors of a batch, and what is known of them before there is one."""
+"""The arguments of a module: the tensors of a batch, and their properties before the first batch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ import psbench
 class Batch:
     """Samples as tensors.
 
-    features: float32, [samples, ...], each of the shape that a sample has; None of samples without numbers.
-    indices: int64, the bags of all samples, one after the other; None of samples without bags.
-    offsets: int64, where each bag begins, and the end of the last: one more than there are samples.
+    features: float32, [samples, ...], where the further dimensions are a sample's shape; None if samples
+    have no numbers.
+    indices: int64, the bags of all samples, one after the other; None if samples have no bags.
+    offsets: int64, the start of each bag, and the end of the last one: one more than the number of samples.
     """
 
     size: int
@@ -31,7 +32,7 @@ class Batch:
     offsets: torch.Tensor | None = None
 
     def matrix(self) -> torch.Tensor:
-        """The bags as rows of a matrix [samples, length]: all must be of one length."""
+        """The bags as rows of a matrix [samples, length]. All bags must have the same length."""
         assert self.indices is not None and self.offsets is not None, "the samples have no bags"
         length = len(self.indices) // self.size
         lengths = torch.diff(self.offsets)
@@ -43,8 +44,8 @@ class Batch:
 
 
 def tensor_of(array: np.ndarray) -> torch.Tensor:
-    """The array as a tensor in the same memory; of one that cannot be written a copy, since a module
-    may work in place."""
+    """The array as a tensor in the same memory. If the array is read-only, the tensor is a copy, because a
+    module may work in place."""
     if array.flags.writeable:
         return torch.from_numpy(array)
     return torch.from_numpy(array.copy())
@@ -52,11 +53,11 @@ def tensor_of(array: np.ndarray) -> torch.Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
-    """What the samples of a module are.
+    """The form of a module's samples.
 
-    shape: of a sample's numbers; None without.
-    rows: the bound of its indices; 0 without.
-    length: indices of its bag; 0: any number.
+    shape: shape of a sample's numbers; None if it has none.
+    rows: bound of its indices; 0 if it has none.
+    length: number of indices of its bag; 0: any number.
     """
 
     shape: tuple[int, ...] | None
@@ -77,7 +78,8 @@ class Samples:
         return Batch(source.size, features, indices, offsets)
 
     def one(self) -> Batch:
-        """A batch of one sample whose numbers are zeros and whose bag has index 0, as often as it must."""
+        """A batch of one sample. Its numbers are zeros, and its bag repeats index 0 as often as
+        required."""
         features = None if self.shape is None else torch.zeros(1, *self.shape)
         length = max(1, self.length)
         indices, offsets = (torch.zeros(length, dtype=torch.int64), torch.tensor([0, length])) if self.rows else (None, None)
@@ -85,7 +87,7 @@ class Samples:
 
 
 def samples_of(module: nn.Module, shape: tuple[int, ...] | None, rows: int | None, length: int | None) -> Samples:
-    """What the samples of a module are: as its author says, or as its first layer tells."""
+    """The form of a module's samples, from the author's options or from the module's first layer."""
     if shape is not None or rows is not None:
         return Samples(shape, rows or 0, length or 0)
     for layer in module.modules():
@@ -94,14 +96,14 @@ def samples_of(module: nn.Module, shape: tuple[int, ...] | None, rows: int | Non
         if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
             return Samples(None, layer.num_embeddings, length or 0)
         if next(layer.children(), None) is None and next(layer.parameters(recurse=False), None) is not None:
-            break  # a convolution, say, does not tell the size of its images
+            break  # a convolution, for example, does not determine the size of its images
     raise ValueError(
         f"{type(module).__name__} does not tell what its samples are: give features=, the count of their numbers or their shape "
         "such as (1, 28, 28), or rows=, the bound of the indices of bags")
 
 
 def caller(module: nn.Module, samples: Samples, inputs: Callable[[Batch], Any] | None) -> Callable[[Batch], torch.Tensor]:
-    """What calls a module with a batch."""
+    """A function that calls a module with a batch."""
     if inputs is not None:
         return lambda batch: _called(module, inputs(batch))
     if not samples.rows:
@@ -128,7 +130,7 @@ def _called(module: nn.Module, arguments: Any) -> Any:
 
 
 def _takes(module: nn.Module) -> float:
-    """How many arguments a module takes by their place."""
+    """The number of positional arguments of a module."""
     count = 0
     for parameter in inspect.signature(module.forward).parameters.values():
         if parameter.kind is parameter.VAR_POSITIONAL:

@@ -1,4 +1,4 @@
-"""Linear layers that compute the gradient of their weight where psbench wants it."""
+"""Linear layers that compute the gradient of their weight directly in psbench's memory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def place_weights(module: nn.Module, tensors: Sequence[nn.Parameter], product: Callable[[int], Product]) -> None:
-    """Has the large linear layers of a module compute the gradient of tensors[k] by product(k).
+    """Makes the large linear layers of a module compute the gradient of tensors[k] by product(k).
 
-    Autograd makes a new tensor for each gradient, which must then be copied: beside a small batch
-    that costs a tenth of a step. Only layers that are nn.Linear itself are changed, whose weight is
-    theirs alone; their results stay what they were.
+    Autograd creates a new tensor for each gradient, which must then be copied. With a small batch, this
+    copy costs a tenth of a step. Only layers of class nn.Linear itself whose weight is not shared are
+    changed. Their results stay the same.
     """
     numbers = {id(tensor): k for k, tensor in enumerate(tensors)}
     owners: dict[int, int] = {}
@@ -45,7 +45,7 @@ def _forward(layer: nn.Linear, product: Product) -> Callable[[torch.Tensor], tor
 
 
 class _Linear(torch.autograd.Function):
-    """input weight^T + bias, the gradient of whose weight is a product of its own."""
+    """Computes input weight^T + bias. The weight's gradient is computed by a separate product."""
 
     @staticmethod
     def forward(ctx: Any, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, product: Product) -> torch.Tensor:

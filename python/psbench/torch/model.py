@@ -22,7 +22,7 @@ from .parameters import Gradients, trained, view
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """What the author of a module gave: see psbench.torch.parts."""
+    """The author's options for a module; see psbench.torch.parts."""
 
     build_model: Callable[..., nn.Module]
     optimizer: Callable[..., Any] | None = None
@@ -33,7 +33,7 @@ class Recipe:
     length: int | None = None
 
     def settings(self) -> type | None:
-        """The dataclass that build_model takes, None if it takes nothing."""
+        """The dataclass of build_model's argument, None if it takes no argument."""
         parameters = _places(self.build_model)
         if not parameters:
             return None
@@ -48,7 +48,7 @@ class Recipe:
             f"{name} takes {parameters[0].name}, which is not annotated with a dataclass: those are the settings of the part")
 
     def module(self, settings: Any, seed: int) -> nn.Module:
-        """The module as it is at first, a pure function of the seed."""
+        """The initial module, a pure function of the seed."""
         torch.manual_seed(seed)
         random.seed(seed)
         np.random.seed(seed % 2**32)
@@ -58,14 +58,14 @@ class Recipe:
         return module
 
     def made_optimizer(self, tensors: list[nn.Parameter], settings: Any) -> Any:
-        """Torch's optimizer of these parameters, None if psbench's steps."""
+        """Torch's optimizer of these parameters, None if psbench's optimizer steps."""
         if self.optimizer is None:
             return None
         return self.optimizer(tensors, settings) if len(_places(self.optimizer)) > 1 else self.optimizer(tensors)
 
 
 class TorchModel(psbench.Model):
-    """A module with autograd as a model. psbench.torch.parts makes a class of it for each module."""
+    """A module with autograd as a model. psbench.torch.parts derives a class for each module."""
 
     recipe: ClassVar[Recipe]
 
@@ -84,9 +84,9 @@ class TorchModel(psbench.Model):
         self._gradients: Gradients | None = None
 
     def _columns_of(self, module: nn.Module) -> int | None:
-        """How many columns the output has, which one sample shows; None if its first batch must show it."""
+        """The number of columns of the output for one sample; None if only the first batch can show it."""
         call = caller(module, self._samples, self.recipe.inputs)
-        module.eval()  # normalizing one sample by itself is an error in training
+        module.eval()  # in training mode, normalizing a single sample is an error
         try:
             with torch.no_grad():
                 output = call(self._samples.one())
@@ -115,8 +115,8 @@ class TorchModel(psbench.Model):
         self._values, self._memory = values, gradients
 
     def initialize(self, seed: int) -> None:
-        """Builds the module anew and puts its parameters into psbench's memory: whatever a pass left in
-        buffers, attributes and the optimizer's state is gone."""
+        """Builds a new module and puts its parameters into psbench's memory. This discards a pass's state
+        in buffers, attributes and the optimizer."""
         if self._gradients is not None:
             self._gradients.close()
         self._module = self._output = self._optimizer = self._gradients = None
@@ -136,7 +136,7 @@ class TorchModel(psbench.Model):
         self._optimizer = self.recipe.made_optimizer(tensors, self.settings)
         self._call = caller(module, self._samples, self.recipe.inputs)
         self._module = module.train()
-        # What the module draws from now on, such as for dropout, differs between trainers.
+        # The module's later random numbers, for example for dropout, differ between trainers.
         torch.manual_seed((seed * 1000003 + self.env.rank + 1) % 2**63)
 
     def forward(self, batch: psbench.Batch) -> np.ndarray:
@@ -157,7 +157,7 @@ class TorchModel(psbench.Model):
             self._module.train()  # type: ignore[union-attr]
 
     def _checked(self, output: Any, size: int) -> torch.Tensor:
-        """The output as rows, one for each sample."""
+        """The output as rows, one per sample."""
         if not isinstance(output, torch.Tensor):
             raise TypeError(f"{self._title} returned {type(output).__name__} but must return a tensor [samples, columns]")
         if output.dim() == 1:
@@ -184,6 +184,6 @@ class TorchModel(psbench.Model):
 
 
 def _places(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """What a function or class takes by its place."""
+    """The positional arguments of a function or class."""
     return [p for p in inspect.signature(function).parameters.values()
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

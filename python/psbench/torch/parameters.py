@@ -1,4 +1,4 @@
-"""The parameters of a module that psbench trains, and their gradients on their way to it."""
+"""The trained parameters of a module, and the transfer of their gradients to psbench."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Trained:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape in psbench, where a single number is a vector of one."""
+        """Its shape in psbench, where a single number is a vector of length 1."""
         return tuple(self.tensor.shape) or (1,)
 
 
 def trained(module: nn.Module) -> list[Trained]:
-    """The parameters that are to be trained, in the order in which the module registers them.
+    """The parameters to train, in the module's order of registration.
 
-    One that is shared by several layers is there once; frozen ones are not.
+    A parameter shared by several layers occurs once. Frozen parameters are left out.
     """
     tables = {id(layer.weight) for layer in module.modules()
               if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)) and layer.sparse}
@@ -50,32 +50,32 @@ def trained(module: nn.Module) -> list[Trained]:
 
 
 def view(array: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-    """psbench's memory of a parameter as a tensor of that parameter's shape."""
+    """psbench's memory of a parameter as a tensor of the parameter's shape."""
     return torch.from_numpy(array).view(like.shape)
 
 
 class Gradients:
     """Gradients of a module's parameters, copied into psbench's memory as autograd finishes them.
 
-    Autograd leaves a finished gradient in ``.grad`` without a copy where it can, and calls what is
-    registered at the parameter's accumulator: there the gradient is copied and let go, so that its
-    memory serves the next one. It is the sum over all uses of a parameter.
+    Where possible, autograd leaves a finished gradient in ``.grad`` without a copy. It then calls the hooks
+    of the parameter's accumulator. Such a hook copies the gradient and releases it, so that its memory is
+    reused for the next one. The gradient is the sum over all uses of a parameter.
     """
 
     def __init__(self, parameters: Sequence[Trained], memory: Sequence[Gradient]) -> None:
         self._parameters, self._memory = parameters, memory
         self._views = [None if p.sparse else view(g.values, p.tensor) for p, g in zip(parameters, memory)]
         self._waiting: set[int] = set()
-        self._placed: set[int] = set()  # whose memory has a gradient already, in this backward pass
+        self._placed: set[int] = set()  # parameters whose memory already has a gradient in this backward pass
         self._emit: Callable[[int], Any] | None = None
-        # An accumulator lives as long as somebody holds it: else a hook on it is lost.
+        # An accumulator lives only while something refers to it; without this list, its hooks would be lost.
         self._accumulators = [_accumulator(p.tensor) for p in parameters]
         self._hooks = [accumulator.register_hook(self._finisher(k)) for k, accumulator in enumerate(self._accumulators)]
 
     def backward(self, output: torch.Tensor, gradient: torch.Tensor, emit: Callable[[int], Any]) -> None:
-        """Goes backward from an output, and gives each parameter's gradient to emit, once.
+        """Runs the backward pass from an output and passes each parameter's gradient to emit once.
 
-        Parameters that the output does not depend on have zeros, or no rows, at the end.
+        Parameters that the output does not depend on get zeros, or no rows, at the end.
         """
         self._emit = emit
         self._placed.clear()
@@ -91,7 +91,7 @@ class Gradients:
         self._waiting.clear()
 
     def _finisher(self, k: int) -> Callable[..., None]:
-        """What is called, once in a backward pass, when the gradient of parameter k is finished."""
+        """A function for the end of parameter k's gradient, called once per backward pass."""
         tensor, dense, waiting = self._parameters[k].tensor, self._views[k], self._waiting
         place = 0 if dense is None else dense.data_ptr()
 
@@ -115,8 +115,9 @@ class Gradients:
         return finished
 
     def product(self, k: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-        """Multiplies matrices to what is the gradient of parameter k, or a part of it: in its memory, if
-        that is free in a backward pass and nobody wants the gradient of this product in turn."""
+        """Computes the matrix product that is the gradient of parameter k, or a part of it. The product
+        goes directly into the gradient's memory if that memory is still free in this backward pass and the
+        product itself needs no gradient."""
         dense = self._views[k]
         assert dense is not None
 
@@ -124,7 +125,7 @@ class Gradients:
             if k in self._placed or k not in self._waiting or torch.is_grad_enabled():
                 return torch.mm(a, b)
             self._placed.add(k)
-            # Another tensor of the same memory, which autograd need not copy to keep.
+            # A second tensor of the same memory, which autograd can keep without a copy.
             return torch.mm(a, b, out=dense.view(dense.shape))
 
         return multiply
@@ -134,30 +135,31 @@ class Gradients:
             raise RuntimeError(
                 f"the gradient of parameter {self._parameters[k].name} is dense although its embedding has sparse=True: "
                 "something else uses the parameter, so leave sparse=True away")
-        gradient = gradient.coalesce()  # rows ascend then, each once
+        gradient = gradient.coalesce()  # makes rows ascending and distinct
         memory, rows = self._memory[k], gradient.indices()[0]
         memory.set_rows(len(rows))
         torch.from_numpy(memory.rows).copy_(rows)
         torch.from_numpy(memory.values).copy_(gradient.values())
 
     def close(self) -> None:
-        """Ends all: hooks and what they are registered at hold each other, which Python cannot see."""
+        """Removes the hooks. A hook and its accumulator refer to each other, which Python's garbage
+        collector cannot see."""
         for hook in self._hooks:
             hook.remove()
 
     def lend(self) -> None:
-        """Puts psbench's memory in the place of ``.grad``, as a step of torch's optimizers takes it."""
+        """Makes psbench's memory the ``.grad`` of each parameter, for a step of a torch optimizer."""
         for p, memory, dense in zip(self._parameters, self._memory, self._views):
             p.tensor.grad = dense if dense is not None else _rows(p.tensor, memory)
 
     def take_back(self) -> None:
-        """Ends lend: a gradient must not be added to the next one."""
+        """Undoes lend, so that a gradient is not added to the next one."""
         for p in self._parameters:
             p.tensor.grad = None
 
 
 def _accumulator(tensor: torch.Tensor) -> Any:
-    """The node of autograd that gets the sum of a parameter's gradients."""
+    """The autograd node that receives the sum of a parameter's gradients."""
     with torch.enable_grad():
         return tensor.expand_as(tensor).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
 
@@ -166,4 +168,4 @@ def _rows(table: torch.Tensor, memory: Gradient) -> torch.Tensor:
     """Rows in psbench's memory as a sparse tensor."""
     indices = torch.from_numpy(memory.rows).to(torch.int64).unsqueeze(0)
     sparse = torch.sparse_coo_tensor(indices, torch.from_numpy(memory.values), table.shape)
-    return sparse._coalesced_(True)  # they ascend, each is there once
+    return sparse._coalesced_(True)  # rows are ascending and distinct

@@ -1,7 +1,7 @@
 //go:build nvidia
 
-// Package computetest is what the tests of parts on a device share. They run on the double of the
-// driver, or on a GPU, unchanged.
+// Package computetest provides helpers for tests of parts on a device. The tests run unchanged on the double of the
+// driver and on a GPU.
 package computetest
 
 import (
@@ -20,16 +20,16 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// streams is the environment variable of the double that says when streams do their work.
+// streams is the double's environment variable that selects when streams do their work.
 const streams = "PSBENCH_DOUBLE_STREAMS"
 
-// strict has the double end a process that misuses the driver, do no work by itself for 5 s, which would
-// hide a wait that is missing, and free memory without waiting for the work that uses it.
+// strict makes the double find errors. strict exits a process that misuses the driver. strict does no work
+// unprompted for 5 s, so that a missing wait shows. strict frees memory without waiting for work that uses the
+// memory.
 var strict = []string{"PSBENCH_DOUBLE_EXIT=97", "PSBENCH_DOUBLE_IDLE_MS=5000", "PSBENCH_DOUBLE_STRICT=1"}
 
-// Main runs the tests once for each order in which the double's streams may do their work: a wait that
-// is missing shows in one of them. latest is the order in which no work is done before something waits
-// for it.
+// Main runs the tests once for each order in which the double's streams may do their work. A missing wait shows in
+// one of them. In the order latest, no work is done before something waits for it.
 func Main(m *testing.M) {
 	if os.Getenv(streams) != "" {
 		os.Exit(m.Run())
@@ -42,12 +42,12 @@ func Main(m *testing.M) {
 	}
 }
 
-// Latest says that this device does no work before something waits for it, as the double does when it is told to.
+// Latest reports whether this device does no work before something waits for it. The double has such a mode.
 func Latest(d *device.Device) bool { return double(d) && os.Getenv(streams) == "latest" }
 
 func double(d *device.Device) bool { return strings.Contains(d.Context().Device().Name, "double") }
 
-// OnDouble skips a test of what a double alone can be told to do, or tells.
+// OnDouble skips a test that needs features of the double.
 func OnDouble(t testing.TB) {
 	t.Helper()
 	d, err := device.Open(0)
@@ -66,11 +66,10 @@ func again(arguments []string, environment ...string) error {
 	return cmd.Run()
 }
 
-// child marks a process that runs one test alone.
+// child marks a process that runs only one test.
 const child = "TEST_CUDA_CHILD"
 
-// Alone runs test in a process of its own, which has variables in its environment: those that the
-// double reads when it starts.
+// Alone runs test in a separate process with extra environment variables, which the double reads at its start.
 func Alone(t *testing.T, test func(t *testing.T), variables ...string) {
 	t.Helper()
 	if os.Getenv(child) == t.Name() {
@@ -83,7 +82,7 @@ func Alone(t *testing.T, test func(t *testing.T), variables ...string) {
 	}
 }
 
-// Open opens device 0 and closes it at the end of the test, which finds what has leaked.
+// Open opens device 0 and closes it at the end of the test. The close reports leaks.
 func Open(t testing.TB) *device.Device {
 	t.Helper()
 	d, err := device.Open(0)
@@ -100,8 +99,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Shared are n numbers of the host in whole pages of shared memory, as buckets lie in a segment: they can be
-// pinned, which memory of Go cannot be.
+// Shared returns n numbers of the host in whole pages of shared memory, like the buckets of a segment. Such memory
+// can be pinned, unlike Go memory.
 func Shared(t testing.TB, n int) []float32 {
 	t.Helper()
 	page := os.Getpagesize()
@@ -112,7 +111,7 @@ func Shared(t testing.TB, n int) []float32 {
 	return tensor.ViewOf[float32](memory, n)
 }
 
-// In is numbers in new memory of a device.
+// In copies numbers to new memory of a device.
 func In(t testing.TB, d *device.Device, numbers []float32) []float32 {
 	t.Helper()
 	memory, err := engine.Floats(d, len(numbers))
@@ -121,7 +120,7 @@ func In(t testing.TB, d *device.Device, numbers []float32) []float32 {
 	return memory
 }
 
-// Out is memory of a device as numbers.
+// Out copies memory of a device to the host.
 func Out(t testing.TB, d *device.Device, memory []float32) []float32 {
 	t.Helper()
 	numbers := make([]float32, len(memory))
@@ -129,14 +128,14 @@ func Out(t testing.TB, d *device.Device, memory []float32) []float32 {
 	return numbers
 }
 
-// Tensor is a tensor on a device.
+// Tensor copies a tensor to a device.
 func Tensor(t testing.TB, d *device.Device, x tensor.Tensor) tensor.Tensor {
 	t.Helper()
 	return tensor.Tensor{Shape: x.Shape, Data: In(t, d, x.Data)}
 }
 
-// Near requires that numbers deviate by no more than tolerance, of the wanted one or of 1 where that is
-// smaller.
+// Near requires that each number deviates from the wanted one by at most tolerance, relative to the larger of its
+// size and 1.
 func Near(t testing.TB, what string, got, want []float32, tolerance float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -150,7 +149,7 @@ func Near(t testing.TB, what string, got, want []float32, tolerance float64) {
 	}
 }
 
-// Random are numbers from -1 to below 1, the same for a seed.
+// Random returns numbers from -1 to below 1, the same for the same seed.
 func Random(n int, seed uint64) []float32 {
 	out := make([]float32, n)
 	for i := range out {

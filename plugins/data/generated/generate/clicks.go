@@ -12,11 +12,11 @@ import (
 const (
 	clickSeed = 2014
 	clickRows = 20_000
-	clickBias = -1.0 // makes about a quarter of the labels 1
+	clickBias = -1.0 // about a quarter of the labels become 1
 )
 
-// A number is exp(mean + spread*z) rounded down, z being normal. The label's log-odds
-// have weight*z of it; where it is missing, nothing.
+// A number is exp(mean + spread*z) rounded down, where z is normal. The number adds weight*z to the label's
+// log-odds. A missing number adds nothing.
 type number struct{ mean, spread, weight, missing float64 }
 
 var numbers = [13]number{
@@ -25,9 +25,8 @@ var numbers = [13]number{
 	{2.8, 1.0, 1.0, 0.04}, {0.2, 0.5, 0, 0.30}, {0.9, 0.7, 1.2, 0.04}, {0.1, 0.6, 0, 0.60}, {1.6, 0.9, -1.0, 0.15},
 }
 
-// A category has so many values. Value i occurs with a probability proportional to
-// 1/(i+1)^1.35. Each value adds a weight of its own to the label's log-odds, normal with this
-// spread.
+// A category has a number of values. Value i occurs with a probability proportional to 1/(i+1)^1.35. Each value
+// adds its own weight to the label's log-odds. The weights are normal with this spread.
 type category struct {
 	values          int
 	spread, missing float64
@@ -40,9 +39,9 @@ var categories = [26]category{
 	{10, 0, 0.76}, {15, 0.8, 0}, {1500, 0, 0.03}, {30, 0, 0.44}, {900, 0, 0.44},
 }
 
-// clicks is a click log in the format of the Criteo data sets. A label is 1 with the
-// probability 1/(1+exp(-s)), where the log-odds s are clickBias and what the line's
-// numbers and categories add.
+// clicks generates a click log in the format of the Criteo data sets. A label is 1 with the probability
+// 1/(1+exp(-s)). The log-odds s are the sum of clickBias and the contributions of the line's numbers and
+// categories.
 func clicks() []byte {
 	draw := splitmix.New(clickSeed, 0)
 	cumulative, weights := zipf(), categoryWeights()
@@ -77,7 +76,7 @@ func clicks() []byte {
 	return out
 }
 
-// zipf has, of each category, the probability that a value is at most i.
+// zipf returns, for each category, the probability that a value is at most i.
 func zipf() (cumulative [26][]float64) {
 	for k, c := range categories {
 		sum := 0.0
@@ -102,10 +101,10 @@ func categoryWeights() (weights [26][]float64) {
 	return weights
 }
 
-// uniform is from 0 to below 1.
+// uniform returns a number from 0 to below 1.
 func uniform(s *splitmix.Stream) float64 { return float64(s.Uint64()>>11) / (1 << 53) }
 
-// normal is of mean 0 and variance 1, by the Box-Muller transform.
+// normal returns a number of mean 0 and variance 1, by the Box-Muller transform.
 func normal(s *splitmix.Stream) float64 {
 	u, v := 1-uniform(s), uniform(s)
 	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)

@@ -11,9 +11,9 @@ const (
 	digitSeed   = 1998
 	digitImages = 2_000
 	side        = 28 // pixels of an image
-	glyphWidth  = 5  // squares of a glyph
+	glyphWidth  = 5  // in squares
 	glyphHeight = 7
-	square      = 2.6 // pixels of a square of a glyph
+	square      = 2.6 // pixels per square of a glyph
 )
 
 var glyphs = [10][glyphHeight]string{
@@ -29,8 +29,8 @@ var glyphs = [10][glyphHeight]string{
 	{".###.", "#...#", "#...#", ".####", "....#", "....#", ".###."},
 }
 
-// digits are images of digits and their labels, in the idx format. A digit is a glyph that
-// is turned, sheared, stretched and shifted at random, on a background with specks.
+// digits generates images of digits and their labels, in the idx format. A digit is a glyph that is turned,
+// sheared, stretched and shifted at random, on a background with specks.
 func digits() (images, labels []byte) {
 	for _, n := range []uint32{0x803, digitImages, side, side} {
 		images = binary.BigEndian.AppendUint32(images, n)
@@ -55,7 +55,7 @@ func appendImage(images []byte, glyph *[glyphHeight]string, draw *splitmix.Strea
 	for y := range side {
 		for x := range side {
 			covered := 0
-			for sub := range 9 { // points of a pixel
+			for sub := range 9 { // sample points within a pixel
 				dx, dy := float64(x)+float64(sub%3)/3+1.0/6-left, float64(y)+float64(sub/3)/3+1.0/6-top
 				u, v := dx*cos+dy*sin, dy*cos-dx*sin
 				column, row := math.Floor((u+shear*v)/width+glyphWidth/2.0), math.Floor(v/height+glyphHeight/2.0)

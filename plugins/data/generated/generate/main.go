@@ -1,4 +1,4 @@
-// Command generate writes the samples that are built in, the same ones each time.
+// Command generate writes the built-in samples. Every run writes the same bytes.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 	}
 }
 
-// write writes all samples into this folder.
+// write writes all samples into the parent folder.
 func write() error {
 	images, labels := digits()
 	for _, f := range []struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/plugins/data/internal/datafile"
 )
 
-// The samples that are built in are what this program generates. Another processor may
-// round the sums of products otherwise, so that a value here and there differs.
+// The built-in samples match the output of this program. Another processor may round sums of products differently,
+// so a few values may differ.
 func TestSamplesAreGenerated(t *testing.T) {
 	images, labels := digits()
 	for _, f := range []struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// BenchmarkClickLog reads the sample that is built in, in batches of 128. A byte is one of
-// its text. PSBENCH_CLICK_LOG names another log to read, whose bytes count as it is stored.
+// BenchmarkClickLog reads the built-in sample in batches of 128. BenchmarkClickLog counts bytes of the uncompressed
+// text. PSBENCH_CLICK_LOG names another log to read; its bytes count as stored.
 func BenchmarkClickLog(b *testing.B) {
 	unpacked, err := datafile.InMemory("clicks", generated.Clicks).Open("auto")
 	if err != nil {
@@ -69,8 +69,8 @@ func BenchmarkClickLog(b *testing.B) {
 	}
 }
 
-// measure also reports the bytes for each second of processor time, which other
-// processes of a busy machine disturb less.
+// measure also reports bytes per second of processor time. Other processes on a busy machine disturb this figure
+// less.
 func measure(b *testing.B, size int64, read func()) {
 	b.SetBytes(size)
 	start := processorTime(b)
@@ -107,7 +107,7 @@ func drain(tb testing.TB, r *Reader) (samples int) {
 	return samples
 }
 
-// fataler is a testing.TB or a rapid.T.
+// fataler is implemented by testing.TB and rapid.T.
 type fataler interface{ Fatal(...any) }
 
 func pack(tb fataler, text []byte, form string) []byte {
@@ -129,7 +129,7 @@ func pack(tb fataler, text []byte, form string) []byte {
 	return out.Bytes()
 }
 
-// newLog reads files into tables of 1000 rows, numbers as logarithms.
+// newLog returns a log of these files for tables of 1000 rows. The log's numbers become logarithms.
 func newLog(files ...datafile.File) *Log {
 	rows := make([]int, Categories)
 	for k := range rows {

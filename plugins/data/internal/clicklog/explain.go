@@ -11,12 +11,12 @@ import (
 
 const columns = 1 + Numbers + Categories
 
-// explain says what is wrong with a malformed line, and in which column, counted in bytes
-// from 1. It returns nil for a line that parse accepts.
+// explain returns an error that names the fault of a malformed line and its column, counted in bytes from 1.
+// explain returns nil for a line that parse accepts.
 func (p *parser) explain(line []byte) error {
 	fields := bytes.Split(line, []byte{p.separator})
 	if len(fields) != columns {
-		// Where the first surplus column begins, or where a missing one should.
+		// The first surplus column begins here, or a missing column should.
 		column := len(bytes.Join(fields[:min(columns, len(fields))], []byte{0})) + 2
 		advice := ""
 		for _, other := range []string{";", "|"} {

@@ -26,7 +26,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// skipLines passes over n lines of the files, or those that are left.
+// skipLines skips n lines of the files, or all remaining lines if there are fewer.
 func (r *Reader) skipLines(n int64) error {
 	for n > 0 {
 		err := r.enter()
@@ -48,8 +48,8 @@ func (r *Reader) skipLines(n int64) error {
 	return nil
 }
 
-// enter sees to it that a file is open, right before a line that is no header. It returns
-// io.EOF where no file is left.
+// enter makes sure that a file is open and positioned before a line that is no header. enter returns io.EOF if no
+// file is left.
 func (r *Reader) enter() error {
 	for r.stream == nil {
 		if r.file == len(r.log.Files) {
@@ -62,7 +62,7 @@ func (r *Reader) enter() error {
 	return nil
 }
 
-// end returns io.EOF, after it has told the log what it has read.
+// end records in the log what this reader has read, and returns io.EOF.
 func (r *Reader) end() error {
 	if r.passed == nil {
 		if files := r.log.Files; r.sample == 0 && len(files) > 1 {
@@ -74,7 +74,7 @@ func (r *Reader) end() error {
 	return io.EOF
 }
 
-// open opens a file and leaves it again if it is empty.
+// open opens a file. open closes an empty file again at once.
 func (r *Reader) open(f datafile.File) (err error) {
 	r.first, r.bad = r.sample, len(r.malformed)
 	r.lines = lines{block: r.lines.block, blank: r.lines.blank}
@@ -90,8 +90,8 @@ func (r *Reader) open(f datafile.File) (err error) {
 	return nil
 }
 
-// begin finds out from the first line of a file what separates its columns, and stands
-// right before that line unless it is a header.
+// begin finds the column separator from the first line of a file. begin unreads that line unless the line is a
+// header.
 func (r *Reader) begin(line []byte) {
 	r.parser.separator = r.log.Separator
 	if r.parser.separator == 0 {
@@ -106,8 +106,8 @@ func (r *Reader) begin(line []byte) {
 	}
 }
 
-// isHeader reports whether a line has as many columns as a sample, no numbers, and a column that
-// is not empty.
+// isHeader reports whether a line is a header: it has as many columns as a sample, no numbers, and a column that is
+// not empty.
 func isHeader(line []byte, separator byte) bool {
 	if bytes.Count(line, []byte{separator}) != columns-1 || len(line) == columns-1 {
 		return false
@@ -120,13 +120,13 @@ func isHeader(line []byte, separator byte) bool {
 	return true
 }
 
-// leave closes the file if it has come to its end, and otherwise says what broke it.
+// leave closes the file if it was read to its end; otherwise it returns the error that ended the reading.
 func (r *Reader) leave(end error) error {
 	name := r.log.Files[r.file].Shown()
 	if !errors.Is(end, io.EOF) {
 		return fmt.Errorf("data file %s, after line %d: %w", name, r.lines.line, end)
 	}
-	// A job with more writers than samples leaves files without any.
+	// If a job has more writers than samples, some of its files are empty.
 	if empty := len(r.log.Files) > 1 && len(r.malformed) == r.bad; r.passed == nil && r.sample == r.first && !empty {
 		if r.last != nil {
 			return fmt.Errorf("data file %s holds no samples; the last malformed line: %w", name, r.last)
@@ -137,7 +137,7 @@ func (r *Reader) leave(end error) error {
 	return r.close()
 }
 
-// close closes the file that is open.
+// close closes the open file.
 func (r *Reader) close() error {
 	if r.stream == nil {
 		return nil

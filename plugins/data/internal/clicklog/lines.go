@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// maxLine bounds the bytes of a line.
+	// maxLine limits the bytes of a line.
 	maxLine = 1 << 20
-	// readBytes are read at once: few calls, and the block stays in a core's cache.
+	// readBytes is the size of one read. This needs few calls, and the block stays in a core's cache.
 	readBytes = 256 << 10
 )
 
-// lines cuts a stream into lines, in a block of memory that it keeps.
+// lines cuts a stream into lines. lines keeps the current block of the stream in memory.
 type lines struct {
 	in       io.Reader
 	block    []byte
-	from, to int   // what of the block is still to come
-	start    int   // of the last line
-	line     int64 // that next returned last, from 1
-	end      error // what ended the stream
-	blank    bool  // a blank line was passed over
-	// separator is what a line of nothing else is blank by too; 0: none.
+	from, to int   // the part of the block not yet returned
+	start    int   // start of the last line
+	line     int64 // number of the line that next returned last, from 1
+	end      error // the error that ended the stream
+	blank    bool  // next has passed over a blank line
+	// separator also counts as blank: a line of separators alone is blank. 0: no separator.
 	separator byte
 }
 
-// next returns the next line that is not blank, without its line end, valid until the next call, and
-// io.EOF after the last one. A stream that breaks in the middle of a line does not return that.
+// next returns the next line that is not blank, without its line end, and io.EOF after the last line. The line is
+// valid until the next call. If the stream breaks in the middle of a line, next does not return that line.
 func (l *lines) next() ([]byte, error) {
 	for {
 		line, err := l.any()
@@ -39,12 +39,13 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// isBlank says whether a line has spaces and separators alone, as those that spreadsheets leave after a table.
+// isBlank reports whether a line consists of spaces and separators alone. Spreadsheets leave such lines after a
+// table.
 func (l *lines) isBlank(line []byte) bool {
 	return !bytes.ContainsFunc(line, func(c rune) bool { return c != ' ' && c != '\r' && c != rune(l.separator) })
 }
 
-// any returns the next line, as next does.
+// any returns the next line, blank or not.
 func (l *lines) any() ([]byte, error) {
 	for {
 		if n := bytes.IndexByte(l.block[l.from:l.to], '\n'); n >= 0 {
@@ -60,7 +61,7 @@ func (l *lines) any() ([]byte, error) {
 	}
 }
 
-// take passes over a line that ends there, and whose line end ends after it.
+// take returns the line that ends at end and moves on to next, the byte after its line end.
 func (l *lines) take(end, next int) []byte {
 	l.start, l.from = l.from, next
 	l.line++
@@ -74,7 +75,8 @@ func (l *lines) take(end, next int) []byte {
 // unread makes next return the last line again.
 func (l *lines) unread() { l.from, l.line = l.start, l.line-1 }
 
-// skip passes over n lines, or those that are left, and returns how many. It is fast where none is blank.
+// skip skips n lines, or all remaining lines if there are fewer, and returns how many it skipped. Skipping is fast
+// if no line is blank.
 func (l *lines) skip(n int64, blank bool) (skipped int64, err error) {
 	for skipped < n && !blank {
 		ends := int64(bytes.Count(l.block[l.from:l.to], []byte{'\n'}))
@@ -99,8 +101,7 @@ func (l *lines) skip(n int64, blank bool) (skipped int64, err error) {
 	return skipped, nil
 }
 
-// fill moves what is still to come to the start of the block and reads on. It returns
-// false when nothing more comes.
+// fill moves the unread part to the start of the block and reads more. fill returns false at the end of the stream.
 func (l *lines) fill() bool {
 	if l.end != nil {
 		return false

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lines and skipped lines are those of the text that are not blank, wherever the blocks are cut.
+// Reading and skipping both yield the text's lines that are not blank, for any cut into blocks.
 func TestLines(t *testing.T) {
 	broken := errors.New("broken")
 	rapid.Check(t, func(t *rapid.T) {
@@ -20,7 +20,7 @@ func TestLines(t *testing.T) {
 		end, in := io.EOF, io.Reader(strings.NewReader(text))
 		if rapid.Bool().Draw(t, "breaks") {
 			end, in = broken, io.MultiReader(in, iotest.ErrReader(broken))
-			all = all[:len(all)-1] // "" after the last line end, or else what broke off
+			all = all[:len(all)-1] // "" after the last line end, or an incomplete last line
 		}
 		var want []string
 		var numbers []int64

@@ -1,5 +1,5 @@
-// Package clicklog reads click logs as the Criteo data sets have them: each line is a
-// label, 0 or 1, 13 numbers and 26 categories, separated by tabs or commas.
+// Package clicklog reads click logs in the format of the Criteo data sets. Each line has a label (0 or 1), 13
+// numbers and 26 categories, separated by tabs or commas.
 package clicklog
 
 import (
@@ -14,39 +14,39 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The columns of a line after its label.
+// Numbers and Categories count the columns of a line after its label.
 const (
 	Numbers    = 13
 	Categories = 26
 )
 
-// Log is a click log in one file or several, one after the other. It holds none of their
-// content, and its memory does not grow with it.
+// Log is a click log in one or several files, read one after the other. Log keeps none of the content, so its
+// memory use does not grow with the log.
 type Log struct {
 	Files       []datafile.File
 	Separator   byte   // 0: a tab if the first line of a file has one, else a comma
-	Compression string // of datafile.Forms
+	Compression string // compression, one of datafile.Forms
 	LogNumbers  bool   // a number x becomes log(1+max(x, 0))
-	IndexRows   bool   // a category is a row of its table; otherwise its text is hashed
-	Rows        []int  // of each category's table
-	// MaxMalformed is how many malformed lines are passed over before one is an error.
+	IndexRows   bool   // a category is a row number in its table; otherwise its text is hashed
+	Rows        []int  // rows of each category's table
+	// MaxMalformed is the number of malformed lines that readers skip. One more is an error.
 	MaxMalformed int
 	Split        split.Split
 
 	mu     sync.Mutex
-	passed *pass // nil until a reader has read all
+	passed *pass // nil until a reader has read the whole log
 }
 
-// pass is what reading all of a log once has told.
+// pass holds what a reader learned from reading the whole log once.
 type pass struct {
 	samples int64
-	// malformed has, of each malformed line, how many samples come before it. They rise.
+	// malformed holds, for each malformed line, the number of samples before it, in rising order.
 	malformed []int64
-	last      error // what was wrong with the last one
-	blank     bool  // there are blank lines, which are no lines of the log
+	last      error // the error of the last malformed line
+	blank     bool  // the files have blank lines, which do not count as lines of the log
 }
 
-// Open returns a reader of the samples to train on.
+// Open returns a reader of the training samples.
 func (l *Log) Open() *Reader { return l.open(l.Split) }
 
 func (l *Log) open(s split.Split) *Reader {
@@ -60,7 +60,7 @@ func (l *Log) open(s split.Split) *Reader {
 	return r
 }
 
-// HeldOut reads the samples that are held out; nil if there are none.
+// HeldOut reads the held-out samples. HeldOut returns nil if there are none.
 func (l *Log) HeldOut() (*sdk.Samples, error) {
 	r := l.open(split.Split{})
 	var out sdk.Samples
@@ -93,8 +93,7 @@ func (l *Log) HeldOut() (*sdk.Samples, error) {
 	return &out, r.Close()
 }
 
-// Malformed is how many malformed lines were passed over, and what was wrong with the
-// last one.
+// Malformed returns how many malformed lines the readers skipped, and the error of the last one.
 func (l *Log) Malformed() (lines int, last error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +103,7 @@ func (l *Log) Malformed() (lines int, last error) {
 	return len(l.passed.malformed), l.passed.last
 }
 
-// pass keeps what the first reader that read all has told.
+// pass stores the results of the first reader that read the whole log.
 func (l *Log) pass(p *pass) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,8 +112,8 @@ func (l *Log) pass(p *pass) {
 	}
 }
 
-// origin says where a value of a sample stands, as sdk.Samples.Origin does. A label begins
-// its line; of the other columns it gives the name.
+// origin describes the place of a sample's value, as sdk.Samples.Origin does. A label begins its line; for other
+// columns, origin gives the column's name.
 func (l *Log) origin(at source, position int) string {
 	where := fmt.Sprintf("%s, line %d, ", l.Files[at.file].Shown(), at.line)
 	switch {
@@ -127,7 +126,7 @@ func (l *Log) origin(at source, position int) string {
 	}
 }
 
-// between is how many malformed lines come after some sample and before another.
+// between counts the malformed lines between two samples.
 func (p *pass) between(from, to int64) int64 {
 	first, _ := slices.BinarySearch(p.malformed, from)
 	last, _ := slices.BinarySearch(p.malformed, to)

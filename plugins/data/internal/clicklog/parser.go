@@ -10,18 +10,17 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// parser reads the columns of a line. It does not say what is wrong with a malformed one:
-// explain does.
+// parser reads the columns of a line. parser only detects malformed lines; explain finds the reason.
 type parser struct {
 	separator byte
-	log       bool // numbers are log(1+max(x, 0))
-	index     bool // categories are rows, not hashed
+	log       bool // numbers become log(1+max(x, 0))
+	index     bool // categories are row numbers and not hashed
 	rows      [Categories]uint64
 }
 
-// mixers turn one hash function into a separate one for each table. They multiply by different odd
-// numbers and use the high bits of the product (Dietzfelbinger and others, "A reliable randomized
-// algorithm for the closest-pair problem", 1997).
+// mixers turn one hash function into a separate hash function for each table. The mixers multiply by different odd
+// numbers and use the high bits of the product (Dietzfelbinger and others, "A reliable randomized algorithm for the
+// closest-pair problem", 1997).
 var mixers = func() (m [Categories]uint64) {
 	for k := range m {
 		m[k] = (2*uint64(k) + 1) * 0x9E3779B97F4A7C15 // #nosec G115 -- k >= 0
@@ -29,7 +28,7 @@ var mixers = func() (m [Categories]uint64) {
 	return m
 }()
 
-// logs are the logarithms of the numbers that are most frequent.
+// logs caches the logarithms of the most frequent numbers.
 var logs = func() (l [1024]float32) {
 	for x := range l {
 		l[x] = logOf(float64(x))
@@ -39,8 +38,8 @@ var logs = func() (l [1024]float32) {
 
 func logOf(x float64) float32 { return float32(math.Log1p(max(x, 0))) }
 
-// parse writes the numbers and the categories' rows of a line and returns its label. It
-// says false if the line is malformed; then what it wrote is of no use.
+// parse writes the numbers and the categories' rows of a line and returns its label. parse returns false if the
+// line is malformed; the written values are then invalid.
 func (p *parser) parse(line []byte, numbers *[Numbers]float32, rows *[Categories]int64) (label int64, ok bool) {
 	at := 2
 	if len(line) >= 2 && line[0]&^1 == '0' && line[1] == p.separator {
@@ -76,7 +75,7 @@ func (p *parser) parse(line []byte, numbers *[Numbers]float32, rows *[Categories
 	return label, true
 }
 
-// number reads the number that begins at a byte of the line, and returns its end.
+// number reads the number that begins at byte at of the line, and returns its end.
 func (p *parser) number(line []byte, at int, to *float32) (end int, ok bool) {
 	start, negative := at, at < len(line) && line[at] == '-'
 	if negative {
@@ -106,7 +105,7 @@ func (p *parser) number(line []byte, at int, to *float32) (end int, ok bool) {
 	return at, true
 }
 
-// decimal reads a number that is no plain integer.
+// decimal reads a number that is not a plain integer.
 func (p *parser) decimal(line []byte, start int, negative bool, to *float32) (end int, ok bool) {
 	end = fieldEnd(line, start, p.separator)
 	if negative {
@@ -123,14 +122,14 @@ func (p *parser) decimal(line []byte, start int, negative bool, to *float32) (en
 	return end, true
 }
 
-// hash is the row of a category's text in a table: the whole part of h*rows/2^64, where h
-// is XXH64 of the text with seed 0, times the table's mixer, modulo 2^64.
+// hash returns the row of a category's text in a table: the whole part of h*rows/2^64. The value h is XXH64 of the
+// text with seed 0, times the table's mixer, modulo 2^64.
 func hash(text []byte, table int, rows uint64) int64 {
 	row, _ := bits.Mul64(xxhash.Sum64(text)*mixers[table], rows)
 	return int64(row) // #nosec G115 -- below rows
 }
 
-// parseIndex reads a row of a table.
+// parseIndex reads a row number of a table.
 func parseIndex(text []byte, rows uint64) (row int64, ok bool) {
 	value := uint64(0)
 	for _, c := range text {
@@ -143,15 +142,15 @@ func parseIndex(text []byte, rows uint64) (row int64, ok bool) {
 	return int64(value), len(text) > 0 && value < rows // #nosec G115 -- 18 digits
 }
 
-// parseLabel reads a label that is not written as a plain 0 or 1.
+// parseLabel reads a label that is not a plain 0 or 1.
 func parseLabel(text string) (label int64, ok bool) {
 	label, err := numeral.Int(numeral.Truth(text))
 	return label, err == nil && label&^1 == 0
 }
 
-// fieldEnd is where the field ends that begins at a byte of the line. It looks at eight
-// bytes at once: of their difference from eight separators, the lowest byte that is zero
-// is the lowest whose top bit the usual expression sets.
+// fieldEnd returns the end of the field that begins at byte at of the line. fieldEnd examines eight bytes at once:
+// it subtracts eight separators and looks for the lowest zero byte. In the usual bit expression for zero bytes, the
+// lowest top bit that is set marks that byte.
 func fieldEnd(line []byte, at int, separator byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	separators := uint64(separator) * ones

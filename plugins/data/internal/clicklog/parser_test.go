@@ -18,8 +18,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The hash is the public one: test vectors of XXH64 with seed 0, and the row that its
-// definition gives with numbers of any length.
+// The hash is the standard XXH64. The test uses public test vectors with seed 0 and recomputes the row with
+// integers of any length.
 func TestHash(t *testing.T) {
 	for text, want := range map[string]uint64{"": 0xEF46DB3751D8E999, "a": 0xD24EC4F1A98C6E5B,
 		"abc": 0x44BC2CF5AD770999} {
@@ -78,7 +78,7 @@ func TestFieldEnd(t *testing.T) {
 	})
 }
 
-// reference reads a line in the plainest way.
+// reference reads a line in the simplest way.
 func reference(p *parser, line string) (label int64, numbers [Numbers]float32, rows [Categories]int64, ok bool) {
 	fields := strings.Split(line, string(rune(p.separator)))
 	label, err := numeral.Int(numeral.Truth(fields[0]))
@@ -146,7 +146,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// What is written as text is read back.
+// Reading the text of a line back gives the original values.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		separator := rapid.SampledFrom([]byte("\t,")).Draw(t, "separator")

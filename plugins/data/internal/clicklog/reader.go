@@ -10,32 +10,32 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// Reader reads the samples of a log in order. It implements sdk.SampleReader: a sample
-// has its numbers as Features, a bag with one row for each category, and its label as the
-// target. Between the calls it stands right after the line of a sample, or at the start.
+// Reader reads the samples of a log in order. Reader implements sdk.SampleReader: a sample has its numbers as
+// Features, a bag with one row for each category, and its label as the target. Between calls, the reader is
+// positioned right after the line of a sample, or at the start.
 type Reader struct {
 	log    *Log
 	split  split.Split
-	passed *pass // what a complete pass told before this reader was opened; nil: nothing
+	passed *pass // result of a complete pass before this reader was opened; nil: none
 	parser parser
 
-	file      int           // that is open, or comes next
-	stream    io.ReadCloser // of that file; nil: none is open
+	file      int           // the open file, or the next one
+	stream    io.ReadCloser // the open file; nil: none is open
 	lines     lines
-	first     int64   // sample of the file
-	bad       int     // malformed lines before the file
-	sample    int64   // that comes next, counting those held out
-	malformed []int64 // as in pass, of the lines that were read
+	first     int64   // number of the file's first sample
+	bad       int     // malformed lines before this file
+	sample    int64   // number of the next sample, held-out samples included
+	malformed []int64 // malformed lines read so far, in the form of pass
 	last      error
 
-	sources []source // of the samples that Read read last
+	sources []source // sources of the samples of the last Read
 	spare   struct {
 		numbers [Numbers]float32
 		rows    [Categories]int64
 	}
 }
 
-// source is where a sample stands.
+// source is the place of a sample.
 type source struct {
 	file int
 	line int64
@@ -80,7 +80,7 @@ func (r *Reader) Read(b *sdk.Batch, n int) error {
 
 func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// readOne reads the next sample, and says whether it is one to train on.
+// readOne reads the next sample, and reports whether it is a training sample.
 func (r *Reader) readOne(numbers *[Numbers]float32, rows *[Categories]int64) (label int64, trained bool, err error) {
 	for {
 		line, err := r.next()
@@ -98,7 +98,7 @@ func (r *Reader) readOne(numbers *[Numbers]float32, rows *[Categories]int64) (la
 	}
 }
 
-// passOver counts a malformed line; it returns an error if there are too many.
+// passOver counts a malformed line. passOver returns an error if there are too many.
 func (r *Reader) passOver(line []byte) error {
 	most := r.log.MaxMalformed
 	r.last = fmt.Errorf("data file %s, line %d, %w", r.log.Files[r.file].Shown(), r.lines.line, r.parser.explain(line))
@@ -112,8 +112,8 @@ func (r *Reader) passOver(line []byte) error {
 	return nil
 }
 
-// Skip implements sdk.SampleReader. Once a reader has read all, it counts lines and does
-// not parse them, so that a malformed one is found before.
+// Skip implements sdk.SampleReader. After a complete pass, Skip counts lines without parsing them, because that
+// pass has already found the malformed lines.
 func (r *Reader) Skip(n int) error {
 	if r.passed == nil {
 		for skipped := 0; skipped < n; {

@@ -18,12 +18,12 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// sampleLine is a line of a sample that can be told from others: its first number is n.
+// sampleLine returns the line of a sample that has n as its first number, so that tests recognize it.
 func sampleLine(n int) string {
 	return fmt.Sprintf("%d\t%d%s%s", n%2, n, strings.Repeat("\t3", Numbers-1), strings.Repeat("\tab", Categories))
 }
 
-// numbered is a log with n samples in some files, and malformed lines among them.
+// numbered returns a log of n samples in several files, with malformed lines among them.
 func numbered(t *rapid.T, n int) (l *Log, malformed int) {
 	var files []datafile.File
 	var text []byte
@@ -56,8 +56,8 @@ func numbered(t *rapid.T, n int) (l *Log, malformed int) {
 	return l, malformed
 }
 
-// Any mixture of Read and Skip gives what reading all gives: before all has been read
-// once, and after it.
+// Any mixture of Read and Skip yields the same samples as reading everything, both before and after the first
+// complete pass.
 func TestReadAndSkip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "samples")
@@ -143,10 +143,10 @@ func checkHeldOut(t *rapid.T, l *Log, want []float32) {
 	}
 }
 
-// However a log is stored, its samples are the same.
+// The samples do not depend on how the log is stored.
 func TestForms(t *testing.T) {
 	var text []byte
-	for n := range 3000 { // more than a block
+	for n := range 3000 { // more than one block
 		text = append(text, sampleLine(n*n)+"\n"...)
 	}
 	var want sdk.Batch
@@ -185,7 +185,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Two readers at once, one of which learns what the other one uses.
+// Two readers run at once. One learns facts about the log that the other uses.
 func TestTwoReaders(t *testing.T) {
 	var text []byte
 	for n := range 5000 {

@@ -1,5 +1,5 @@
-// Package datafile opens the files that data parts read: a file or a folder of them, compressed or not,
-// a pipe, or standard input.
+// Package datafile opens the files that data parts read. The source may be a file, a folder of files, a pipe or
+// standard input. Files may be compressed.
 package datafile
 
 import (
@@ -19,18 +19,18 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// File is a file that can be read, several times at once unless Anew says otherwise.
+// File is a file to read. Several readers may read it at once unless Anew returns an error.
 type File struct {
 	name string
 	raw  func() (io.ReadCloser, error)
 	disk bool
 }
 
-// Shown is the file's name, fit for a message.
+// Shown is the file's name, quoted for messages.
 func (f File) Shown() string { return quote.Word(f.name) }
 
-// OnDisk returns the file at path. "-" and /dev/stdin are standard input. The writer of a pipe may be
-// silent for half the timeout: so the reader reports it before other processes time out.
+// OnDisk returns the file at path. "-" and /dev/stdin are standard input. The writer of a pipe may be silent for
+// half the timeout; then the reader reports it, before other processes time out.
 func OnDisk(path string, timeout time.Duration) File {
 	if timeout <= 0 {
 		timeout = defaultTimeout
@@ -38,14 +38,14 @@ func OnDisk(path string, timeout time.Duration) File {
 	return File{path, func() (io.ReadCloser, error) { return openRaw(path, timeout/2) }, true}
 }
 
-// InMemory is a file of a content.
+// InMemory returns a file with the given content.
 func InMemory(name string, content []byte) File {
 	return File{name, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }, false}
 }
 
-// Open opens the file and decompresses what is read, if it is compressed in that one of
-// the Forms; auto looks at how it begins. It starts no goroutine. The errors of Open name
-// the file, those of reading leave that to the caller.
+// Open opens the file and decompresses its content if it is compressed in the given one of the Forms. The form auto
+// detects the compression from the first bytes. Open starts no goroutine. Errors of Open name the file; errors of
+// reading do not, so the caller adds the name.
 func (f File) Open(form string) (io.ReadCloser, error) {
 	raw, err := f.raw()
 	if err != nil {
@@ -59,8 +59,8 @@ func (f File) Open(form string) (io.ReadCloser, error) {
 	return &both{content, content, raw}, nil
 }
 
-// OpenText opens a file of text as Open does, and passes over its byte order mark. It refuses what is
-// no text in UTF-8.
+// OpenText opens a text file as Open does and skips a byte order mark. OpenText refuses content that is not UTF-8
+// text.
 func (f File) OpenText(form string) (io.ReadCloser, error) {
 	content, err := f.Open(form)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f File) OpenText(form string) (io.ReadCloser, error) {
 	return &both{text, content, nopCloser{}}, nil
 }
 
-// returns reads a text whose lines end with CR alone, as spreadsheets write it for Macintosh, with LF instead.
+// returns converts line ends. Old Macintosh spreadsheets end lines with CR alone; returns reads them as LF.
 type returns struct{ io.Reader }
 
 func (r returns) Read(p []byte) (int, error) {
@@ -93,7 +93,7 @@ func (r returns) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// both reads from one stream and closes it and what it comes from.
+// both reads from one stream. Closing it closes that stream and the underlying file.
 type both struct {
 	io.Reader
 	content, raw io.Closer
@@ -105,10 +105,11 @@ type nopCloser struct{}
 
 func (nopCloser) Close() error { return nil }
 
-// taken are the paths of the descriptor that processes of psbench, which else inherit those of psbench, get from it.
+// taken are the paths of descriptor 3, which psbench sets for its processes. The processes inherit their other
+// descriptors.
 var taken = []string{"/dev/fd/3", "/proc/self/fd/3"}
 
-// openRaw opens the file of a path, which must not be a folder, as it is.
+// openRaw opens the file at path without decompressing it. A folder is an error.
 func openRaw(path string, patience time.Duration) (io.ReadCloser, error) {
 	if isInput(path) {
 		return openInput(path, patience)
@@ -132,7 +133,7 @@ func openRaw(path string, patience time.Duration) (io.ReadCloser, error) {
 	return opened, nil
 }
 
-// stat is what a path leads to, which must not be a folder.
+// stat returns the file information for a path. A folder is an error.
 func stat(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -146,7 +147,7 @@ func stat(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// cause drops the operation and the path, which the message has, from err.
+// cause removes the operation and the path from err, because the message already has both.
 func cause(err error) error {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return path.Err
@@ -154,7 +155,7 @@ func cause(err error) error {
 	return err
 }
 
-// Exists is an error where nothing is there that can be opened.
+// Exists returns an error if the path has nothing that can be opened.
 func (f File) Exists() error {
 	if !f.disk || isInput(f.name) {
 		return nil
@@ -163,7 +164,7 @@ func (f File) Exists() error {
 	return err
 }
 
-// Kind is the ending of the file's name, as the function Kind gives it.
+// Kind returns the file's name ending, as the function Kind does.
 func (f File) Kind() string { return Kind(f.name) }
 
 // Kind returns the ending of a file's name in lower case, such as .csv, without the ending of a
@@ -179,12 +180,12 @@ func Kind(name string) string {
 	return filepath.Ext(name)
 }
 
-// List returns the file at path, or the files of a folder in the order of their names. It leaves out
-// subfolders, and files whose names begin with . or _: Hadoop and Spark use these as markers.
+// List returns the file at path, or the files of a folder in the order of their names. List leaves out subfolders,
+// and files whose names begin with . or _: Hadoop and Spark use such files as markers.
 func List(path string, timeout time.Duration) ([]File, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() || isInput(path) {
-		return []File{OnDisk(path, timeout)}, nil // opening it says what is wrong
+		return []File{OnDisk(path, timeout)}, nil // opening the path reports the error
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {

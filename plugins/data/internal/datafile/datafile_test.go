@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// noted notes that it was closed.
+// noted records that it was closed.
 type noted struct {
 	io.Reader
 	closed int
@@ -22,7 +22,7 @@ func (n *noted) Close() error {
 
 var errClose = errors.New("not closed")
 
-// Whatever becomes of a stream, the file below it is closed once, and its error is told.
+// However reading ends, the underlying file is closed once and its error is reported.
 func TestTheFileIsClosed(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -63,7 +63,7 @@ func TestTheFileIsClosed(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A file is read as its program reads it, members, padding and all.
+// psbench reads a file as the file's own decompressor does, including several members and padding.
 func TestForms(t *testing.T) {
 	member := func(text string) string {
 		var packed bytes.Buffer
@@ -117,7 +117,7 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends, and an error can be told.
+// For any file content, reading ends and an error is printable.
 func FuzzOpen(f *testing.F) {
 	for _, seed := range []string{"\x1f\x8b\x08\x00", "\x28\xb5\x2f\xfd", "BZh91AY&SY", "\uFEFFa", "\xff\xfe",
 		"PK\x03\x04"} {

@@ -16,23 +16,23 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// Forms are what a file may be.
+// Forms are the accepted values for a file's compression.
 var Forms = []string{"auto", "none", "gzip", "zstd", "bzip2"}
 
-// endings are the name endings of compressed files, including forms that psbench cannot read.
+// endings are the name endings of compressed files, including those of formats that psbench cannot read.
 var endings = []string{".gz", ".gzip", ".bgz", ".zst", ".zstd", ".bz2", ".xz", ".lz4", ".zip"}
 
-// magic is how a stream of each compressed form begins (RFC 1952, RFC 8878; bzip2 has a digit after it).
+// magic holds the first bytes of each compressed format (RFC 1952, RFC 8878). In bzip2, a digit follows them.
 var magic = map[string][]byte{
 	"gzip":  {0x1f, 0x8b},
 	"zstd":  {0x28, 0xb5, 0x2f, 0xfd},
 	"bzip2": []byte("BZh"),
 }
 
-// sort is what a file may be instead, by how it begins, and what to do with it.
+// sort describes a file of an unsupported format: its first bytes, its name, and the remedy.
 type sort struct{ magic, name, remedy string }
 
-// packed are forms of compression that are not read.
+// packed are compression formats that psbench cannot read.
 var packed = []sort{
 	{"\xfd7zXZ\x00", "compressed by xz", "decompress it first, by xz -d"},
 	{"\x04\x22\x4d\x18", "compressed by lz4", "decompress it first, by lz4 -d"},
@@ -42,7 +42,7 @@ var packed = []sort{
 	{"PK\x03\x04", "a zip archive", "unpack it first"},
 }
 
-// binary are files of other formats where a text should be.
+// binary are formats that a user may give where psbench expects text.
 var binary = []sort{
 	{"PAR1", "a Parquet file", "write the samples as CSV or JSON lines"},
 	{"ARROW1", "an Arrow file", "write the samples as CSV or JSON lines"},
@@ -54,10 +54,9 @@ var binary = []sort{
 
 const (
 	blockBytes = 64 << 10
-	// magicBytes is as long as any magic is.
+	// magicBytes is the length of the longest magic.
 	magicBytes = 10
-	// maxWindow bounds the memory of a zstd decoder. It is also the default limit of the program
-	// zstd.
+	// maxWindow limits the memory of a zstd decoder. The zstd program has the same default limit.
 	maxWindow = 128 << 20
 )
 
@@ -102,7 +101,7 @@ func decompress(r io.Reader, form string) (io.ReadCloser, error) {
 
 func formOf(start []byte) string {
 	for form, want := range magic {
-		// A text may begin as bzip2 does; the digits of pi follow there.
+		// A text may begin like bzip2. In a real bzip2 file, the digits of pi follow.
 		if bytes.HasPrefix(start, want) && (form != "bzip2" || strings.HasSuffix(string(start), "1AY&SY")) {
 			return form
 		}
@@ -110,13 +109,13 @@ func formOf(start []byte) string {
 	return "none"
 }
 
-// isText refuses what begins as a file of a format that is no text.
+// isText refuses a file whose first bytes belong to a format that is not text.
 func isText(in *bufio.Reader) error {
-	start, _ := in.Peek(magicBytes) // an error is met again where the text is read
+	start, _ := in.Peek(magicBytes) // reading the text reports an error again
 	return none(binary, start)
 }
 
-// none refuses what begins as one of these.
+// none refuses a file that begins like one of these formats.
 func none(sorts []sort, start []byte) error {
 	i := slices.IndexFunc(sorts, func(s sort) bool { return strings.HasPrefix(string(start), s.magic) })
 	if i < 0 {
@@ -125,14 +124,14 @@ func none(sorts []sort, start []byte) error {
 	return fmt.Errorf("it is %s, which psbench does not read: %s", sorts[i].name, sorts[i].remedy)
 }
 
-// members reads the members of a gzip file one after the other, and the zeros that tapes and blocks of
-// fixed size leave after the last one, as the program gzip does.
+// members reads the members of a gzip file one after the other. Like the gzip program, it accepts zeros after the
+// last member, which tapes and fixed-size blocks leave.
 type members struct {
 	in *bufio.Reader
 	*gzip.Reader
 }
 
-// begin begins a member.
+// begin starts the next member.
 func (m *members) begin() (err error) {
 	if m.Reader == nil {
 		m.Reader, err = gzip.NewReader(m.in)
@@ -163,10 +162,10 @@ func (m *members) Read(p []byte) (int, error) {
 	return n, m.begin()
 }
 
-// errAfter is an error about what follows the last member.
+// errAfter reports unexpected bytes after the last member.
 var errAfter = errors.New("it has ended, and what follows it is no gzip")
 
-// skipZeros returns io.EOF where nothing comes after the zeros.
+// skipZeros skips zeros and returns io.EOF if nothing follows them.
 func (m *members) skipZeros() error {
 	for {
 		b, err := m.in.ReadByte()
@@ -179,7 +178,7 @@ func (m *members) skipZeros() error {
 	}
 }
 
-// decoder words the errors of a stream.
+// decoder rewords the errors of a compressed stream.
 type decoder struct {
 	io.ReadCloser
 	form string
@@ -193,7 +192,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close returns no error: what is wrong with the stream, Read has told.
+// Close returns no error: Read has already reported any error of the stream.
 func (d *decoder) Close() error {
 	_ = d.ReadCloser.Close()
 	return nil

@@ -22,7 +22,7 @@ func isInput(path string) bool { return slices.Contains(inputs, path) }
 // defaultTimeout is the default timeout of a run.
 const defaultTimeout = time.Minute
 
-// Anew is an error where the file cannot be read several times: it is a pipe.
+// Anew returns an error if the file cannot be read more than once, because it is a pipe.
 func (f File) Anew() error {
 	if !f.disk {
 		return nil
@@ -34,12 +34,12 @@ func (f File) Anew() error {
 		what = "is standard input,"
 	}
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return nil // opening it says what is wrong
+		return nil // opening the path reports the error
 	}
 	return fmt.Errorf("data file %s %s a pipe, which can be read only once", f.Shown(), what)
 }
 
-// openPipe opens a named pipe once it has a writer, and fails if it gets none in time.
+// openPipe opens a named pipe once it has a writer. openPipe fails if no writer comes in time.
 func openPipe(path, shown string, patience time.Duration) (io.ReadCloser, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // #nosec G304 -- the user names it
 	if err != nil {
@@ -51,7 +51,7 @@ func openPipe(path, shown string, patience time.Duration) (io.ReadCloser, error)
 	return &pipe{f, patience}, nil
 }
 
-// awaitWriter waits until something can be read, or the last writer has closed its end.
+// awaitWriter waits until data is available or the last writer has closed its end.
 func awaitWriter(f *os.File, patience time.Duration) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -100,7 +100,7 @@ func openInput(path string, patience time.Duration) (io.ReadCloser, error) {
 	}
 	switch mode := info.Mode(); {
 	case mode&os.ModeNamedPipe != 0:
-		// Of an end of its own, which does not block: others may have this one too.
+		// The file is opened anew, because setting the shared descriptor to non-blocking would affect other processes.
 		return openPipe(fmt.Sprintf("/proc/self/fd/%d", os.Stdin.Fd()), shown, patience)
 	case mode.IsRegular():
 		at, err := os.Stdin.Seek(0, io.SeekCurrent)

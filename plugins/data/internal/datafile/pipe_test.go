@@ -19,7 +19,7 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-// content is all that a file holds, or what is wrong.
+// content returns all that a file holds, or the text of the error.
 func content(f File) string {
 	r, err := f.OpenText("auto")
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package split divides samples into those that are trained on and those that are held
-// out to evaluate the model.
+// Package split divides samples into training samples and held-out samples for evaluating the model.
 package split
 
 import (
@@ -7,15 +6,14 @@ import (
 	"math"
 )
 
-// Split holds out every k-th of a list of samples, up to a limit. Samples count from 0 in
-// their order. The zero value holds out none.
+// Split holds out every k-th sample, up to a limit. Sample numbers start at 0. The zero value holds out no sample.
 type Split struct {
 	every int64 // 0: none
 	most  int64
 }
 
-// New holds out a share of the samples: every k-th one, k being 1/share rounded, and at
-// most so many. So a share of 0.1 holds out samples 9, 19, 29 and so on.
+// New returns a split that holds out a share of the samples, and at most the given number. New holds out every k-th
+// sample, where k is 1/share rounded. For example, a share of 0.1 holds out samples 9, 19, 29 and so on.
 func New(share float64, most int) (Split, error) {
 	switch {
 	case !(share >= 0 && share <= 0.5):
@@ -28,12 +26,12 @@ func New(share float64, most int) (Split, error) {
 	return Split{every: int64(math.Round(1 / share)), most: int64(most)}, nil
 }
 
-// HeldOut says whether a sample is held out.
+// HeldOut reports whether a sample is held out.
 func (s Split) HeldOut(sample int64) bool {
 	return s.every > 0 && sample%s.every == s.every-1 && sample/s.every < s.most
 }
 
-// Before is how many samples before this one are held out.
+// Before returns how many samples before this one are held out.
 func (s Split) Before(sample int64) int64 {
 	if s.every == 0 {
 		return 0
@@ -41,7 +39,7 @@ func (s Split) Before(sample int64) int64 {
 	return min(sample/s.every, s.most)
 }
 
-// Trained is the sample that has n samples to train on before it and is one itself.
+// Trained returns the number of the training sample that has n training samples before it.
 func (s Split) Trained(n int64) int64 {
 	if s.every == 0 {
 		return n
@@ -49,7 +47,8 @@ func (s Split) Trained(n int64) int64 {
 	return n + min(n/(s.every-1), s.most)
 }
 
-// Held is the n-th sample that is held out, from 0, and whether the limit allows it.
+// Held returns the number of the n-th held-out sample, counted from 0. Held returns false if the limit excludes
+// that sample.
 func (s Split) Held(n int64) (sample int64, ok bool) {
 	return (n+1)*s.every - 1, s.every > 0 && n < s.most
 }

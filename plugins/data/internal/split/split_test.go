@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A split is what counting the samples one by one gives.
+// A split agrees with counting the samples one by one.
 func TestSplitCountsSamples(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(0.01, 0.5)).Draw(t, "share")

@@ -3,18 +3,18 @@ package native
 import "math"
 
 const (
-	// fetch is what it costs to fetch or pack an element, in multiplications.
+	// fetch is the cost of fetching or packing an element, in multiplications.
 	fetch = 8
-	// maxRectangles is up to how many rectangles a worker gets.
+	// maxRectangles is the largest number of rectangles per worker.
 	maxRectangles = 4
 )
 
-// grid cuts c into rectangles of equal size, but those at its end.
+// grid cuts c into rectangles of equal size. Those at the edges may be smaller.
 type grid struct{ down, across, height, width int }
 
-// gridOf chooses a grid for m by n elements. Workers take rectangles as they get free, for
-// one may start late or share its core: the more there are, the shorter the others wait
-// for the last one, and the more is fetched twice.
+// gridOf chooses a grid for m by n elements. Workers take rectangles as they become free, because a worker may
+// start late or share its core. More rectangles shorten the wait for the last worker, but cause more data to be
+// fetched twice.
 func gridOf(m, n, workers, columns int) grid {
 	best := grid{1, 1, m, n}
 	if workers == 1 {
@@ -35,5 +35,5 @@ func gridOf(m, n, workers, columns int) grid {
 	return best
 }
 
-// ceil is x / y, rounded up.
+// ceil returns x / y, rounded up.
 func ceil(x, y int) int { return (x + y - 1) / y }

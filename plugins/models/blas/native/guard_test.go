@@ -13,14 +13,14 @@ import (
 	"github.com/psbench/psbench/internal/simd"
 )
 
-// Kernels must not touch what lies before or behind a matrix: here that are pages that
-// nobody may read or write, so a test that does ends with a fault.
+// Kernels must not touch memory before or behind a matrix. The test places matrices between inaccessible pages, so
+// such an access faults.
 func TestGemmStaysInside(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	a, b, c := guarded(t), guarded(t), guarded(t)
 	sizes := []int{1, 2, 4, 5, 7, 8, 13, 16, 17, 33}
 	for _, level := range simd.Available() {
-		e := New(level, 1) // its only worker is this goroutine, which sees the fault
+		e := New(level, 1) // its only worker is this goroutine, so the fault occurs here
 		for i, m := range append(sizes, 67) {
 			for j, n := range sizes {
 				for l, k := range sizes {
@@ -52,7 +52,7 @@ func inside(t *testing.T, e *Engine, o operands, a, b, c []float32) {
 	e.Gemm(o.transA, o.transB, o.m, o.n, o.k, o.alpha, a, lda, b, ldb, o.beta, c, o.n)
 }
 
-// guarded is memory between two pages that nobody may touch.
+// guarded returns memory between two inaccessible pages.
 func guarded(t *testing.T) []float32 {
 	page, size := os.Getpagesize(), 1<<16
 	memory, err := unix.Mmap(-1, 0, page+size+page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -68,7 +68,7 @@ func guarded(t *testing.T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&memory[page])), size/4)
 }
 
-// part is n elements, the first or the last ones.
+// part returns the first or the last n elements.
 func part(x []float32, n int, last bool) []float32 {
 	if last {
 		return x[len(x)-n:]

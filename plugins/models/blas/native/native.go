@@ -1,11 +1,10 @@
-// Package native multiplies float32 matrices with Go alone: kernels in Go's assembly for
-// AVX-512 and AVX2, in Go elsewhere.
+// Package native multiplies float32 matrices without C code. The kernels are in Go's assembly for AVX-512 and AVX2,
+// and in Go elsewhere.
 //
-// The product is the one of Goto and van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication" (2008), in the order of loops of BLIS (Van Zee and van de Geijn, 2015),
-// turned over because c is row-major here: vectors go along the rows of b and c, single
-// numbers of a are spread over a vector. Products with few rows, which are bound by
-// reading or writing one large matrix, take that matrix where it lies.
+// The algorithm is from Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008). The
+// loops have the order of BLIS (Van Zee and van de Geijn, 2015), transposed because c is row-major here. Vectors
+// run along the rows of b and c; single numbers of a are broadcast over a vector. Products with few rows are bound
+// by reading or writing one large matrix, so they use that matrix in place.
 package native
 
 import (
@@ -15,17 +14,16 @@ import (
 	"github.com/psbench/psbench/internal/simd"
 )
 
-// shareOfWorker is the number of multiplications that are worth a goroutine: it takes
-// some 10 µs until a sleeping thread has begun.
+// shareOfWorker is the number of multiplications that justifies another goroutine: waking a sleeping thread takes
+// about 10 µs.
 const shareOfWorker = 1 << 19
 
-// Engine multiplies with up to a fixed number of threads. It serves one goroutine at a
-// time. Each call starts what goroutines it needs and waits for them; between calls there
-// are none. Once its buffers have grown to the products that it gets, a call allocates
-// nothing.
+// Engine multiplies with up to a fixed number of threads. Engine serves one goroutine at a time. Each call starts
+// the goroutines that it needs and waits for them, so none run between calls. Once the buffers are large enough, a
+// call allocates nothing.
 type Engine struct {
 	level   simd.Level
-	share   float64 // multiplications that are worth a goroutine
+	share   float64 // multiplications that justify another goroutine
 	product product
 	grid    grid
 	next    atomic.Int32 // the next free rectangle of the grid
@@ -33,15 +31,15 @@ type Engine struct {
 	running sync.WaitGroup
 }
 
-// New returns an engine whose kernels use the instructions of a level, which this machine
-// must have, and at most threads goroutines, at least 1.
+// New returns an engine with at most threads goroutines, at least 1. The engine's kernels use the instructions of
+// level, which this machine must support.
 func New(level simd.Level, threads int) *Engine {
 	e := &Engine{level: level, share: shareOfWorker, workers: make([]worker, threads)}
 	for i := range e.workers {
 		w := &e.workers[i]
 		w.kernels = kernelsOf(level)
 		w.edge = make([]float32, w.rows*w.columns)
-		// Bound once, because a go statement with a method allocates.
+		// The method value is bound once, because a go statement with a method allocates.
 		w.start = func() {
 			defer e.running.Done()
 			e.work(w)
@@ -50,16 +48,16 @@ func New(level simd.Level, threads int) *Engine {
 	return e
 }
 
-// Level is what the kernels use.
+// Level is the instruction level of the kernels.
 func (e *Engine) Level() simd.Level { return e.level }
 
-// Threads is how many goroutines a product may use.
+// Threads is the largest number of goroutines for one product.
 func (e *Engine) Threads() int { return len(e.workers) }
 
-// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes a if transA is set, and
-// b if transB is set. op(a) is [m, k], op(b) is [k, n] and c is [m, n]; all are
-// row-major, and lda, ldb and ldc are the elements from one stored row to the next. m, n
-// and k are at least 1, and each slice holds its matrix. With beta 0, c is only written.
+// Gemm computes c = alpha * op(a) * op(b) + beta * c, where op transposes a if transA is set, and b if transB is
+// set. The matrices op(a) [m, k], op(b) [k, n] and c [m, n] are row-major. lda, ldb and ldc are the
+// distances between stored rows, in elements. m, n and k are at least 1, and each slice holds its matrix. With beta
+// 0, Gemm does not read c.
 func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	e.product = product{transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc}
@@ -72,10 +70,10 @@ func (e *Engine) Gemm(transA, transB bool, m, n, k int, alpha float32, a []float
 	}
 	e.workers[0].start()
 	e.running.Wait()
-	e.product = product{} // the caller's matrices
+	e.product = product{} // drops the references to the caller's matrices
 }
 
-// work computes rectangles until all are taken.
+// work computes rectangles until none is left.
 func (e *Engine) work(w *worker) {
 	for {
 		i := int(e.next.Add(1)) - 1

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// engines has every level that this machine has, with several numbers of threads, all of
-// which get work however small a product is.
+// engines returns engines for every level of this machine, with several numbers of threads. All threads get work
+// even for small products.
 func engines() []*Engine {
 	var out []*Engine
 	for _, level := range simd.Available() {
@@ -36,7 +36,7 @@ func TestGemm(t *testing.T) {
 	})
 }
 
-// Products that are cut into blocks of each kind.
+// The products are large enough to be cut into blocks of each kind.
 func TestGemmBlocks(t *testing.T) {
 	engines := engines()
 	for i, sizes := range [][3]int{
@@ -58,8 +58,8 @@ func TestGemmBlocks(t *testing.T) {
 	}
 }
 
-// FuzzGemm takes shapes, strides and factors from anywhere. Factors are halves, so that
-// the result is exact.
+// FuzzGemm tests arbitrary shapes, strides and factors. Factors are multiples of one half, so that the result is
+// exact.
 func FuzzGemm(f *testing.F) {
 	f.Add(uint8(10), uint8(33), uint8(17), uint8(0), uint8(2), int8(2), int8(0))
 	f.Add(uint8(1), uint8(1), uint8(1), uint8(3), uint8(0), int8(-3), int8(1))
@@ -75,8 +75,8 @@ func FuzzGemm(f *testing.F) {
 	})
 }
 
-// operands say what is multiplied: the pads are what the rows of a matrix are apart
-// beyond their length, shift is where each begins in its memory.
+// operands describe a product. The pads are gaps between the rows of a matrix; shift is the offset of each matrix
+// in its memory.
 type operands struct {
 	transA, transB          bool
 	m, n, k                 int
@@ -95,8 +95,8 @@ func draw(t *rapid.T, m, n, k int) operands {
 	}
 }
 
-// matrix is rows of numbers in memory full of NaN, which would spoil what it gets into.
-// The numbers are small and whole: sums of products are exact in any order.
+// matrix is rows of numbers in memory full of NaN, so that reading outside the rows spoils the result. The numbers
+// are small integers, so sums of products are exact in any order.
 type matrix struct {
 	memory        []float32
 	rows, columns int
@@ -133,7 +133,7 @@ func (x matrix) at(trans bool, i, j int) float64 {
 	return float64(x.elements()[i*x.ld+j])
 }
 
-// check compares each engine's product with the one of three loops.
+// check compares each engine's product with the result of three plain loops.
 func check(t rapid.TB, engines []*Engine, o operands) {
 	t.Helper()
 	a := transposable(1, o.transA, o.m, o.k, o.padA, o.shift)
@@ -190,7 +190,7 @@ func TestGemmAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The grid covers c, every rectangle once, with no more rectangles than it says.
+// The rectangles of the grid cover c exactly once, and their number does not exceed the reported count.
 func TestGrid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, n := rapid.IntRange(1, 3000).Draw(t, "m"), rapid.IntRange(1, 3000).Draw(t, "n")

@@ -1,15 +1,14 @@
 package native
 
-// transposeRows and transposeColumns are what the transpose kernel takes at a time.
+// transposeRows and transposeColumns are the size of one step of the transpose kernel.
 const (
 	transposeRows    = 4
 	transposeColumns = 8
 )
 
-// pack copies width numbers of each of depth summands into panels of at most panel
-// numbers, one panel after the other. In a panel the numbers of one summand lie side by
-// side, followed by the numbers of the next summand. In src they lie side by side too, or, if
-// across is set, each in a row of its own.
+// pack copies width numbers for each of depth summands into panels of at most panel numbers, one panel after the
+// other. In a panel, the numbers of one summand lie side by side, followed by the numbers of the next summand. In
+// src, the numbers of a summand also lie side by side. If across is set, each of them lies in its own row instead.
 func (w *worker) pack(dst []float32, panel int, src []float32, ld, width, depth int, across bool) {
 	if across {
 		for i := 0; i < width; i += panel {
@@ -17,12 +16,12 @@ func (w *worker) pack(dst []float32, panel int, src []float32, ld, width, depth 
 		}
 		return
 	}
-	// Row by row of src, as the hardware fetches ahead.
+	// The loop goes row by row through src, which suits the hardware's prefetching.
 	for l := range depth {
 		row := src[l*ld : l*ld+width]
 		for i := 0; i < width; i += panel {
 			switch n := min(panel, width-i); n {
-			case 32: // of a known length, so that no call is made for so little
+			case 32: // a constant length lets the compiler copy without a call
 				*(*[32]float32)(dst[i*depth+l*n:]) = [32]float32(row[i:])
 			case 12:
 				*(*[12]float32)(dst[i*depth+l*n:]) = [12]float32(row[i:])

@@ -2,8 +2,8 @@ package native
 
 import "unsafe"
 
-// portable are kernels in Go. They keep four sums: a compiler finds no registers for
-// many more together with what is multiplied.
+// portable holds kernels in Go. The kernels keep four sums, because compilers find too few registers for many more
+// sums and the factors.
 var portable = kernels{tile: tileGo, rows: 4, columns: 4, dot: dotGo, dotRows: 4, few: 8, inPlaceRows: 8}
 
 type four = [4]float32
@@ -15,8 +15,7 @@ func tileGo(rows, k int, a, b *float32, ldb int, alpha, beta float32, c *float32
 	}
 }
 
-// tileRow is the sums of a row of a, whose numbers are stride apart, with four columns
-// of b.
+// tileRow returns the sums of a row of a with four columns of b. The numbers of the row are stride apart.
 func tileRow(k int, a *float32, stride int, b *float32, ldb int) four {
 	var s0, s1, s2, s3 float32
 	for l := range k {
@@ -41,7 +40,7 @@ func dotGo(rows, columns, k int, a *float32, lda int, b *float32, ldb int, alpha
 	}
 }
 
-// dotFour is the sums of a row of a with four rows of b.
+// dotFour returns the sums of a row of a with four rows of b.
 func dotFour(k int, a, b *float32, ldb int) four {
 	var s0, s1, s2, s3 float32
 	b1, b2, b3 := at(b, ldb), at(b, 2*ldb), at(b, 3*ldb)
@@ -55,7 +54,7 @@ func dotFour(k int, a, b *float32, ldb int) four {
 	return four{s0, s1, s2, s3}
 }
 
-// dotOne is the sum of a row of a with one of b.
+// dotOne returns the sum of a row of a with one row of b.
 func dotOne(k int, a, b *float32) (sum float32) {
 	for l := range k {
 		sum += *at(a, l) * *at(b, l)
@@ -63,7 +62,7 @@ func dotOne(k int, a, b *float32) (sum float32) {
 	return sum
 }
 
-// write puts sums into c, which holds as many or fewer.
+// write puts sums into c. write writes only as many as c holds.
 func write(c []float32, sums four, alpha, beta float32) {
 	for j := range c {
 		if beta == 0 {
@@ -74,7 +73,7 @@ func write(c []float32, sums four, alpha, beta float32) {
 	}
 }
 
-// at is element i of x.
+// at returns the address of element i of x.
 func at(x *float32, i int) *float32 {
 	return (*float32)(unsafe.Add(unsafe.Pointer(x), uintptr(i)*unsafe.Sizeof(*x)))
 }

@@ -1,6 +1,6 @@
 package native
 
-// product is one multiplication, in the words of Gemm.
+// product is one multiplication. The fields are the arguments of Gemm.
 type product struct {
 	transA, transB bool
 	m, n, k        int
@@ -14,7 +14,7 @@ type product struct {
 	ldc            int
 }
 
-// rectangle is the product that gives some rows and columns of c.
+// rectangle returns the product that computes some rows and columns of c.
 func (p product) rectangle(top, bottom, left, right int) product {
 	p.a = p.a[offset(!p.transA, top, p.lda):]
 	p.b = p.b[offset(p.transB, left, p.ldb):]
@@ -23,8 +23,8 @@ func (p product) rectangle(top, bottom, left, right int) product {
 	return p
 }
 
-// summands is the product of some columns of op(a) with these rows of op(b). All but the
-// first summands are added to c.
+// summands returns the product of some columns of op(a) with the matching rows of op(b). All but the first such
+// product add to c.
 func (p product) summands(from, to int) product {
 	p.a = p.a[offset(p.transA, from, p.lda):]
 	p.b = p.b[offset(!p.transB, from, p.ldb):]
@@ -35,7 +35,7 @@ func (p product) summands(from, to int) product {
 	return p
 }
 
-// offset is where row or column i begins.
+// offset returns the index at which row or column i begins.
 func offset(row bool, i, stride int) int {
 	if row {
 		return i * stride
@@ -43,14 +43,14 @@ func offset(row bool, i, stride int) int {
 	return i
 }
 
-// Blocks are chosen for caches of 32 KiB and 1 MiB.
+// The block sizes suit caches of 32 KiB and 1 MiB.
 const (
-	blockRows    = 2048 // of a that are packed at once
-	blockColumns = 256  // of b, which with blockDepth fill half of the second-level cache
-	blockDepth   = 512  // summands: so many of a tile's rows of a stay in the first level
-	dotDepth     = 2048 // summands of a dot product, so that few rows stay in the second level
-	// inPlaceDepth is how many rows of a b that is not packed stay in the second level
-	// while all of a meets them, even if the rows are a page apart and share its sets.
+	blockRows    = 2048 // rows of a that are packed at once
+	blockColumns = 256  // columns of b; a block of this width and blockDepth fills half of the second-level cache
+	blockDepth   = 512  // summands; this many of a tile's rows of a stay in the first-level cache
+	dotDepth     = 2048 // summands of a dot product; few rows of this length stay in the second-level cache
+	// inPlaceDepth is a number of rows of an unpacked b. So many rows stay in the second-level cache during the pass
+	// over a, even if the rows are a page apart and share cache sets.
 	inPlaceDepth = 128
 )
 
@@ -59,7 +59,7 @@ type worker struct {
 	kernels
 	start            func()
 	packedA, packedB []float32
-	edge             []float32 // a tile that reaches over the last column
+	edge             []float32 // a tile that extends beyond the last column
 }
 
 func (w *worker) multiply(p product) {
@@ -75,7 +75,7 @@ func (w *worker) multiply(p product) {
 	}
 }
 
-// blocks computes a product that has work enough for packing both matrices.
+// blocks computes a product that is large enough for packing both matrices.
 func (w *worker) blocks(p product) {
 	height, depth := even(p.m, blockRows), even(p.k, blockDepth)
 	for top := 0; top < p.m; top += height {
@@ -90,7 +90,7 @@ func (w *worker) blocks(p product) {
 	}
 }
 
-// inPlace computes few rows, for which b is read once from wherever it lies.
+// inPlace computes few rows. inPlace reads b once, without packing it.
 func (w *worker) inPlace(p product) {
 	depth, whole := even(p.k, inPlaceDepth), p.n/w.columns*w.columns
 	for from := 0; from < p.k; from += depth {
@@ -108,8 +108,7 @@ func (w *worker) inPlace(p product) {
 	}
 }
 
-// dots multiplies few rows of a by rows of b, four rows of b at a time. So it reads b only once
-// from memory.
+// dots multiplies few rows of a by rows of b, four rows of b at a time. This reads b only once from memory.
 func (w *worker) dots(p product) {
 	depth, rows := even(p.k, dotDepth), even(p.m, w.dotRows)
 	for from := 0; from < p.k; from += depth {
@@ -126,7 +125,7 @@ func (w *worker) dots(p product) {
 	}
 }
 
-// packA packs a in panels of as many rows as it returns.
+// packA packs a in panels and returns the rows per panel.
 func (w *worker) packA(p product) int {
 	rows := even(p.m, w.rows)
 	w.packedA = grown(w.packedA, p.m*p.k)
@@ -134,10 +133,10 @@ func (w *worker) packA(p product) int {
 	return rows
 }
 
-// packedColumns computes up to blockColumns columns of c, from rows of a that are packed
-// and from b, which it packs: that stays in the second-level cache.
+// packedColumns computes up to blockColumns columns of c from packed rows of a. packedColumns packs the columns of
+// b, which then stay in the second-level cache.
 func (w *worker) packedColumns(p product, rows int) {
-	// The kernel reads whole vectors, also behind a narrow panel's last row.
+	// The kernel reads whole vectors, which may extend beyond a narrow panel's last row.
 	w.packedB = grown(w.packedB, blockColumns*p.k+w.columns)
 	w.pack(w.packedB, w.columns, p.b, p.ldb, p.n, p.k, p.transB)
 	for i := 0; i < p.m; i += rows {
@@ -148,8 +147,8 @@ func (w *worker) packedColumns(p product, rows int) {
 	}
 }
 
-// compute is the tile kernel for packed panels. A tile that is too narrow is computed
-// apart and then copied, so that nothing but c is written.
+// compute runs the tile kernel on packed panels. compute computes a tile that is too narrow in separate memory and
+// copies the result, so that it writes nothing but c.
 func (w *worker) compute(rows, columns, k int, a, b *float32, alpha, beta float32, c []float32, ldc int) {
 	if columns == w.columns {
 		w.tile(rows, k, a, b, columns, alpha, beta, &c[0], ldc)
@@ -167,10 +166,10 @@ func (w *worker) compute(rows, columns, k int, a, b *float32, alpha, beta float3
 	}
 }
 
-// even is the length of the steps, at most most, that cut n into the fewest even parts.
+// even returns the step length that cuts n into the fewest equal parts of at most most.
 func even(n, most int) int { return ceil(n, ceil(n, most)) }
 
-// grown is a buffer of at least n elements.
+// grown returns a buffer of at least n elements.
 func grown(buffer []float32, n int) []float32 {
 	if len(buffer) >= n {
 		return buffer

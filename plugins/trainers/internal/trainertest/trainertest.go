@@ -1,5 +1,5 @@
-// Package trainertest gives the tests of trainers what a host gives a trainer, and
-// compares with the reference cases.
+// Package trainertest gives tests of trainers the environment of a host, and compares results with the reference
+// cases.
 package trainertest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine"
 )
 
-// Parts plans, allocates and binds what trainer gets for model.
+// Parts plans, allocates and binds everything that the trainer needs for model.
 func Parts(t testing.TB, trainer sdk.Trainer, model sdk.Model) sdk.TrainerParts {
 	t.Helper()
 	specs := model.Parameters()
@@ -44,7 +44,7 @@ func Parts(t testing.TB, trainer sdk.Trainer, model sdk.Model) sdk.TrainerParts 
 	return parts
 }
 
-// Told is what a pass reported.
+// Told records the reports of a pass.
 type Told struct {
 	Epochs []int
 	Losses []float64
@@ -56,7 +56,7 @@ func (t *Told) Epoch(epoch int) { t.Epochs = append(t.Epochs, epoch) }
 // Loss implements sdk.PassReport.
 func (t *Told) Loss(loss float64) { t.Losses = append(t.Losses, loss) }
 
-// RequireCancelled requires that a pass of trainer ends with the cause of its context's end.
+// RequireCancelled requires that a cancelled pass of trainer returns the cause of its context.
 func RequireCancelled(t testing.TB, trainer sdk.Trainer) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -67,7 +67,7 @@ func RequireCancelled(t testing.TB, trainer sdk.Trainer) {
 	}
 }
 
-// Series is all measurements of a recorder by "type,name".
+// Series returns all measurements of a recorder by "type,name".
 func Series(recorder *sdk.Recorder) map[string][]sdk.Measurement {
 	all := map[string][]sdk.Measurement{}
 	for _, s := range recorder.All().Series {
@@ -77,8 +77,8 @@ func Series(recorder *sdk.Recorder) map[string][]sdk.Measurement {
 	return all
 }
 
-// RequireParts requires that the given series are one behind the other in each iteration, with
-// nothing between them, that they fill batch_all, and that each iteration's data came before.
+// RequireParts requires that the given series follow each other without gaps in each iteration and fill batch_all.
+// Each iteration's data must come before.
 func RequireParts(t testing.TB, series map[string][]sdk.Measurement, parts ...string) {
 	t.Helper()
 	whole, data := series["batch_level_metric,batch_all"], series["iteration_metric,data"]
@@ -118,14 +118,14 @@ func Read(t testing.TB, name string, c any) {
 	}
 }
 
-// Tolerance is how far a run may be from PyTorch's.
+// Tolerance is the largest allowed difference between a run and PyTorch's.
 type Tolerance struct {
 	Loss       float64 `json:"loss_rel"`
 	DeltaHead  float64 `json:"delta_head_abs"`
 	DeltaSumsq float64 `json:"delta_sumsq_rel"`
 }
 
-// Summary is what PyTorch's training made of a tensor.
+// Summary describes a tensor after PyTorch's training.
 type Summary struct {
 	DeltaSumsq float64   `json:"delta_sumsq"`
 	DeltaHead  []float64 `json:"delta_head"`
@@ -145,7 +145,7 @@ func (tol Tolerance) RequireLosses(t testing.TB, got, want []float64) {
 	}
 }
 
-// RequireTensor compares what became of a tensor with what PyTorch made of it.
+// RequireTensor compares a trained tensor with PyTorch's result.
 func (tol Tolerance) RequireTensor(t testing.TB, name string, initial, final []float32, want Summary) {
 	t.Helper()
 	var sumsq float64

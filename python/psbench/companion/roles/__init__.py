@@ -1,4 +1,4 @@
-"""What a process is once it is configured: a role for each kind of part."""
+"""The roles of a configured process, one for each kind of part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Role", "described", "make"]
 
 
 def described(part: type[Part]) -> dict[str, Any]:
-    """What Describe says of a part beside its settings."""
+    """A part's entries in the reply to Describe, except its settings."""
     said: dict[str, Any] = {"ranks_differ": getattr(part, "ranks_differ", False)}
     if part.kind == "model":
         said |= {"stochastic": part.stochastic, "smallest_batch": part.smallest_batch}  # type: ignore[attr-defined]
@@ -27,7 +27,8 @@ def described(part: type[Part]) -> dict[str, Any]:
 
 
 def make(process: Process, part: type[Part], request: Any) -> Role:
-    """The role of a part. Only what its kind needs is imported, since a plugin must start quickly."""
+    """The role of a part. It imports only the modules of the part's kind, because a plugin must start
+    quickly."""
     module = importlib.import_module("." + part.kind, __name__)
     role: Role = getattr(module, part.kind.capitalize() + "Role")(process, part, request)
     return role

@@ -20,8 +20,8 @@ class CriterionRole(Role):
 
     def __init__(self, process: Process, part: Any, request: Any) -> None:
         super().__init__(process, part, request)
-        self._shape = (0, 0, 0, 0)  # rows and columns of the output, targets, and numbers of a row's
-        self._classes: Any = None  # of a batch, where the part gets them as numbers
+        self._shape = (0, 0, 0, 0)  # rows and columns of the output, number of targets, and numbers per row
+        self._classes: Any = None  # classes of a batch, if the part gets them as numbers
         self._views: tuple[Any, Any] | None = None
         self._gradient: Any = None
         process.moved = self._moved

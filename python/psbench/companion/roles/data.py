@@ -66,7 +66,8 @@ class DataRole(Role):
 
 
 def _unite(targets: list[Any], arrays: list[dict[str, Any]]) -> int:
-    """How many numbers are the target of a sample, 0 if all are classes. Samples of both sorts become numbers."""
+    """How many numbers a sample's target has, 0 if all targets are classes. If some samples have classes
+    and some numbers, all become numbers."""
     if all(t.dtype == np.int64 for t in targets):
         return 0
     widths = {t.size // len(t) for t in targets if len(t)}
@@ -78,7 +79,7 @@ def _unite(targets: list[Any], arrays: list[dict[str, Any]]) -> int:
 
 
 def _arrays(samples: Samples, which: str) -> dict[str, Any]:
-    """The arrays of samples by their names; what is wrong with one is an error that names it."""
+    """The arrays of samples by name. Raises an error that names an invalid array."""
     out: dict[str, Any] = {}
     if not isinstance(samples, Samples):
         raise TypeError(f"its {which}samples are a {type(samples).__name__}: they must be psbench.Samples(...)")
@@ -101,7 +102,7 @@ def _arrays(samples: Samples, which: str) -> dict[str, Any]:
         elif values.ndim != 1 and not (name == "targets" and values.ndim == 2):
             raise ValueError(f"{given}: they must be {'[samples] or [samples, targets]' if name == 'targets' else 'of one dimension'}")
         floats = name == "features" or name == "targets" and values.dtype.kind == "f"
-        with np.errstate(over="ignore"):  # psbench refuses what is not finite, and names it
+        with np.errstate(over="ignore"):  # psbench refuses values that are not finite and names them
             out[name] = np.ascontiguousarray(values, np.float32 if floats else np.int64)
     if "targets" not in out:
         raise ValueError(f"its {which}samples have no targets")

@@ -1,4 +1,4 @@
-"""Hooks: buckets come, and go once their operations have ended."""
+"""Hooks: buckets arrive, and are returned once their operations have ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .reducing import ReducingRole
 
 
 class HookRole(ReducingRole):
-    """Calls a hook's reduce, and goes on with it as its operations end."""
+    """Calls a hook's reduce and continues it when its operations end."""
 
     part: Hook | None
 
@@ -76,7 +76,7 @@ class HookRole(ReducingRole):
         self.process.link.send(operation.op, flags, state.batch, bucket.index, bucket._count(), operation.arg)  # type: ignore[union-attr]
 
     def _bucket(self, index: int) -> Bucket:
-        """The bucket of this index, as the hook gets it."""
+        """The bucket with this index, in the form for the hook."""
         spec, memory = self._specs[index], self.memory
         values = memory.tensor(frames.BUCKET, index)
         if spec.sparse:

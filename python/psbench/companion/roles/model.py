@@ -1,4 +1,4 @@
-"""Models: bind, then initialize, forward and backward as the host calls them."""
+"""Models: bind first, then initialize, forward and backward at the host's calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .role import Role, bucket_specs
 
 
 class ModelRole(Role):
-    """Calls a model, and holds it to what it says."""
+    """Calls a model and checks its results against its declarations."""
 
     part: Model
 
@@ -26,7 +26,7 @@ class ModelRole(Role):
         self._gradients: list[Gradient] = []
         self._output = Output(process)
         self._emitted = bytearray()
-        self._mates: dict[int, list[int]] = {}  # by parameter, all that lie in its bucket
+        self._mates: dict[int, list[int]] = {}  # by parameter: all parameters in its bucket
         self._batch: tuple[Any, Batch] = ((), Batch(0, None, None, None, None))
         process.moved = self._moved
         for op, handler in (
@@ -75,7 +75,7 @@ class ModelRole(Role):
                 self._gradients.append(Gradient(gradient[:len(numbers) * p.shape[1]].reshape(len(numbers), p.shape[1]), numbers))
             else:
                 self._gradients.append(Gradient(gradient[:elements].reshape(p.shape)))
-        self.part.bind(tuple(values), tuple(self._gradients))  # of which none can be replaced
+        self.part.bind(tuple(values), tuple(self._gradients))  # tuples, so that no element can be replaced
         self.process.link.send(frames.BIND)  # type: ignore[union-attr]
 
     def _initialize(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
@@ -107,7 +107,7 @@ class ModelRole(Role):
         self._end(frames.BACKWARD_INPUT)
 
     def _emit(self, parameter: int) -> None:
-        """Is the model's emit."""
+        """The function emit that the model gets."""
         emitted = self._emitted
         if not 0 <= parameter < len(emitted):
             raise ValueError(f"it emits the gradient of parameter {parameter}, but there are {len(emitted)} parameters, which count from 0")
@@ -116,7 +116,7 @@ class ModelRole(Role):
         emitted[parameter] = 1
         link = self.process.link
         assert link is not None
-        # A bucket is reduced once it is whole, so the host need not wake before.
+        # A bucket is reduced only once it is complete, so the host need not wake up before.
         whole = all(emitted[k] for k in self._mates.get(parameter, ()))
         (link.send if whole else link.hold)(frames.GRADIENT, bucket=parameter, rows=self._gradients[parameter]._count())
 
@@ -127,7 +127,7 @@ class ModelRole(Role):
         self.process.link.send(op)  # type: ignore[union-attr]
 
     def _reduced(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
-        """Is told how many rows a reduced gradient has, before a step."""
+        """Sets the number of rows of a reduced gradient, before a step."""
         self._gradients[bucket].set_rows(rows)
 
     def _step(self, flags: int, batch: int, bucket: int, rows: int, arg: int, arg2: int) -> None:
@@ -135,7 +135,8 @@ class ModelRole(Role):
         self.process.link.send(frames.STEP)  # type: ignore[union-attr]
 
     def _samples(self, indices: int, offsets: int, features: int, targets: int, width: int) -> Batch:
-        """The batch of so many numbers of each sort: the same one again if they are as many. Targets are classes if width is 0."""
+        """The batch with so many numbers of each kind. It is reused if the counts are the same. Targets are
+        classes if width is 0."""
         counts = (indices, offsets, features, targets, width)
         if self._batch[0] == counts:
             return self._batch[1]
@@ -167,7 +168,7 @@ _NONE = _none()
 
 
 def _checked(parameters: Any) -> list[Parameter]:
-    """The parameters of a model, if they are parameters."""
+    """The parameters of a model. Raises an error if they are invalid."""
     out = list(parameters)
     for p in out:
         if not isinstance(p, Parameter):

@@ -1,4 +1,4 @@
-"""The output of a model: memory that the part asks for, and its gradient."""
+"""The output of a model, in memory that the part requests, and its gradient."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ..process import Process
 
 
 class Output:
-    """Where a model's outputs lie."""
+    """The memory of a model's outputs."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._all: Any = np.empty(0, np.float32)  # all there is room for
+        self._all: Any = np.empty(0, np.float32)  # the whole memory
         self._shape = (0, 0)
-        self._view: Any = None  # of the last shape
+        self._view: Any = None  # view with the last shape
         self._gradient: Any = None
 
     def memory(self, rows: int, columns: int) -> Any:
@@ -29,7 +29,7 @@ class Output:
         return self._view
 
     def put(self, output: Any, rows: int) -> tuple[int, int]:
-        """Puts an output, which must have so many rows, to where the host finds it, and gives its shape."""
+        """Stores an output, which must have so many rows, in the host's memory and returns its shape."""
         if not isinstance(output, np.ndarray) or output.dtype != np.float32 or output.ndim != 2 or len(output) != rows:
             raise TypeError(f"it returns {_words(output)}: it must return float32 [{rows}, columns], a row for each sample")
         shape: tuple[int, int] = output.shape  # type: ignore[assignment]
@@ -48,7 +48,7 @@ class Output:
         return self._gradient
 
     def moved(self, role: int) -> None:
-        """Notes that a tensor is announced, maybe at another place."""
+        """Records that a tensor was announced, perhaps at another place."""
         if role == frames.OUTPUT_GRADIENT:
             self._gradient = None
 

@@ -1,4 +1,4 @@
-"""What hooks and servers have in common: buckets, and the question what they answer."""
+"""Common code of hooks and servers: buckets, and queries for their answers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReducingRole(Role):
         self.process.link.send(frames.EXPECT, 0, batch, index, 0, operation)  # type: ignore[union-attr]
 
     def _asked(self, spec: BucketSpec, count: int) -> list[Gradient]:
-        """The memory of so many gradients, which lie one after the other."""
+        """Memory for so many gradients, one after the other."""
         room = spec.capacity * spec.width if spec.sparse else spec.elements
         values = self.memory.tensor(frames.ASKED)[:count * room].reshape(count, room)
         if not spec.sparse:

@@ -1,4 +1,4 @@
-"""What the roles of all kinds have in common."""
+"""Common code of all roles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..process import Process
 
 
 class Role:
-    """A part in its process. All but facts of it is called on the main thread."""
+    """A part in its process. Everything except facts runs on the main thread."""
 
     def __init__(self, process: Process, part: type[Part], request: Any) -> None:
         self.process = process
@@ -24,17 +24,17 @@ class Role:
         self._class, self._request = part, request
         try:
             self._settings = decode(part, request.part.settings)
-        except (TypeError, ValueError) as error:  # also of the author's own __post_init__
+        except (TypeError, ValueError) as error:  # also errors of the author's __post_init__
             raise Fault(f"{self.title}: {error}") from error
 
     def configure(self, reply: Any) -> None:
-        """Makes the part, if its kind is made at Configure, and says in the reply what it is."""
+        """Creates the part if its kind is created at Configure, and describes it in the reply."""
 
     def connect(self, links: Any) -> None:
-        """Makes the part, if its kind is made at Connect; the link is there."""
+        """Creates the part if its kind is created at Connect. The link exists by then."""
 
     def make(self, **env: Any) -> Any:
-        """Makes the part in an environment of its kind."""
+        """Creates the part in an environment of its kind."""
         request = self._request
         known = self._class.Environment(rank=request.rank, name=request.name, **env)
         part = self._class.__new__(self._class)
@@ -44,10 +44,10 @@ class Role:
         return part
 
     def call(self, method: str, what: Any) -> Any:
-        """Calls a method of the part outside of frames; an error of it names part and method."""
+        """Calls a method of the part outside of frames. Its errors name part and method."""
         try:
             return what()
-        except BaseException as error:  # sys.exit too
+        except BaseException as error:  # includes sys.exit
             print_traceback(error)
             raise Fault(f"{self.title}, {method}: {last_line(error)}") from error
 

@@ -1,4 +1,4 @@
-"""Servers: pushes come, and are answered at once or later."""
+"""Servers: pushes arrive, and are answered at once or later."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .reducing import ReducingRole
 
 
 class ServerRole(ReducingRole):
-    """Calls a server's receive, and passes its answers on."""
+    """Calls a server's receive and forwards its answers."""
 
     part: Server
 
     def __init__(self, process: Process, part: Any, request: Any) -> None:
         super().__init__(process, part, request)
-        self._pushed: dict[int, tuple[Any, Any]] = {}  # values and rows, by the index of the tensor
+        self._pushed: dict[int, tuple[Any, Any]] = {}  # values and rows, by tensor index
         self._owned: list[OwnGradient] = []
-        self._lent: dict[tuple[int, int, int], OwnGradient] = {}  # by trainer, bucket and number of the push
-        self._counting = threading.Lock()  # answers come from any thread
+        self._lent: dict[tuple[int, int, int], OwnGradient] = {}  # by trainer, bucket and push number
+        self._counting = threading.Lock()  # because answers come from any thread
         process.moved = lambda role, index: self._pushed.pop(index, None)
         process.serve(frames.RECEIVE, self._receive, "receive")
         process.serve(frames.ANSWERED, self._answered, "answered")
@@ -65,7 +65,7 @@ class ServerRole(ReducingRole):
     def memory_of(self, bucket: BucketSpec) -> OwnGradient:
         """See psbench.Server.memory: a segment of the host."""
         elements = bucket.capacity * bucket.width if bucket.sparse else bucket.elements
-        behind = -(-4 * elements // 64) * 64  # where the rows begin
+        behind = -(-4 * elements // 64) * 64  # start of the rows
         segment = self.process.allocate(max(behind + 4 * bucket.capacity, 64))
         view, send, index = self.memory.view, self.process.link.send, len(self._owned)  # type: ignore[union-attr]
         values, rows = view(segment, 0, elements, "float32"), None

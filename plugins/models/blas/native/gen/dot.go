@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dot writes the kernel of a product with a transposed matrix: vectors go along k, and
-// each sum has a vector of its own, which is added up at the end.
+// dot writes the kernel for a product with a transposed matrix. Vectors run along k. Each sum has its own vector,
+// whose elements are added at the end.
 func dot(s isa) {
 	TEXT("dot"+s.name, NOSPLIT,
 		"func(rows, columns, k int, a *float32, lda int, b *float32, ldb int, alpha, beta float32, c *float32, ldc int)")
@@ -96,7 +96,7 @@ func (d dotRegisters) block(name string, rows, columns int) {
 	d.store(name, rows, columns)
 }
 
-// rowA is where a's row i goes on, rowB the same of b.
+// rowA is the current position in a's row i; rowB is the same for b.
 func (d dotRegisters) rowA(i int) Mem { return row(d.a, d.a3, d.lda, i) }
 func (d dotRegisters) rowB(i int) Mem { return row(d.b, d.b3, d.ldb, i) }
 
@@ -110,8 +110,8 @@ func row(base, base3, stride reg.Register, i int) Mem {
 	return Mem{Base: base, Index: stride, Scale: uint8(i % 3)}
 }
 
-// masked gives a load of the k numbers that are left: k is less than a vector has. It
-// does not touch what lies behind them.
+// masked returns a load for the last k numbers, fewer than a vector holds. The load does not touch memory behind
+// them.
 func (d dotRegisters) masked() func(from Mem, to reg.Register) {
 	if d.bytes == 64 {
 		bits, mask := GP64(), K()
@@ -131,7 +131,7 @@ func (d dotRegisters) masked() func(from Mem, to reg.Register) {
 
 var table Mem
 
-// maskTable is eight times all bits, then eight times none.
+// maskTable holds eight words of one bits, then eight words of zero bits.
 func maskTable() Mem {
 	if table.Base == nil {
 		table = GLOBL("mask", RODATA|NOPTR)
@@ -145,15 +145,14 @@ func maskTable() Mem {
 	return table
 }
 
-// store adds each sum's vector up, row by row, and writes c, which is read unless beta
-// is 0.
+// store adds up each sum's vector, row by row, and writes c. store reads c unless beta is 0.
 func (d dotRegisters) store(name string, rows, columns int) {
 	bits := GP32()
 	alpha, beta := xmm[d.lastNumber(0)], xmm[d.lastNumber(1)]
 	VBROADCASTSS(param("alpha"), alpha)
 	VBROADCASTSS(param("beta"), beta)
 	MOVL(param("beta"), bits)
-	SHLL(Imm(1), bits) // the sign of a zero
+	SHLL(Imm(1), bits) // drops the sign, so that -0 counts as 0
 	for i := range rows {
 		sums := d.reduce(i*columns, columns)
 		VMULPS(alpha, sums, sums)
@@ -177,8 +176,8 @@ func (d dotRegisters) store(name string, rows, columns int) {
 	}
 }
 
-// reduce adds up n vectors from register first on: their sums come to lie side by side
-// in register 0. The rows before must be done, for it uses the first registers.
+// reduce adds up n vectors, starting at register first. reduce leaves the sums side by side in register 0. Earlier
+// rows must be finished, because reduce overwrites the first registers.
 func (d dotRegisters) reduce(first, n int) reg.Register {
 	half := xmm[d.lastNumber(2)]
 	for j := range n {

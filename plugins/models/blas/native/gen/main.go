@@ -9,9 +9,8 @@ import (
 // isa is an instruction set, and the tiles whose sums fit into its registers.
 type isa struct {
 	name  string
-	bytes int // of a vector
-	// A tile is tileRows rows of two vectors, a block of dot products dotRows times
-	// dotColumns sums.
+	bytes int // bytes of one vector
+	// A tile has tileRows rows of two vectors. A block of dot products has dotRows times dotColumns sums.
 	tileRows, dotRows int
 }
 
@@ -42,7 +41,7 @@ var xmm = []reg.VecPhysical{
 	reg.X24, reg.X25, reg.X26, reg.X27, reg.X28, reg.X29, reg.X30, reg.X31,
 }
 
-// vector is register i at its full width.
+// vector returns register i at its full width.
 func (s isa) vector(i int) reg.Register {
 	if s.bytes == 64 {
 		return xmm[i].AsZ()
@@ -50,7 +49,7 @@ func (s isa) vector(i int) reg.Register {
 	return xmm[i].AsY()
 }
 
-// last is register i counted from the end, and lastNumber its number.
+// last returns register i counted from the end; lastNumber returns its number.
 func (s isa) last(i int) reg.Register { return s.vector(s.lastNumber(i)) }
 
 func (s isa) lastNumber(i int) int { return s.bytes/2 - 1 - i }

@@ -8,10 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-const prefetchRows = 16 // how far ahead of its use a row of b is asked for
+const prefetchRows = 16 // rows between the prefetch and the use of a row of b
 
-// tile writes the kernel of the packed product: its sums stay in registers while k goes
-// by, and each step is two vectors of b times one number of each row of a.
+// tile writes the kernel for the packed product. The sums stay in registers during the loop over k. Each step
+// multiplies two vectors of b by one number of each row of a.
 func tile(s isa) {
 	TEXT("tile"+s.name, NOSPLIT, "func(rows, k int, a, b *float32, ldb int, alpha, beta float32, c *float32, ldc int)")
 	Doc(fmt.Sprintf("tile%s computes c = alpha*a*b + beta*c for 1 to %d rows of c and %d columns. a is packed:", s.name,
@@ -74,7 +74,7 @@ func (t tileRegisters) rows(r int) {
 	t.store(r)
 }
 
-// store scales the sums and writes them; c is read unless beta is 0.
+// store scales the sums and writes them to c. store reads c unless beta is 0.
 func (t tileRegisters) store(r int) {
 	alpha, beta, bits := t.last(0), t.last(1), GP32()
 	VBROADCASTSS(param("alpha"), alpha)
@@ -83,7 +83,7 @@ func (t tileRegisters) store(r int) {
 		VMULPS(t.vector(i), alpha, t.vector(i))
 	}
 	MOVL(param("beta"), bits)
-	SHLL(Imm(1), bits) // the sign of a zero
+	SHLL(Imm(1), bits) // drops the sign, so that -0 counts as 0
 	write := fmt.Sprintf("write%d", r)
 	row := GP64()
 	MOVQ(t.c, row)
@@ -93,7 +93,7 @@ func (t tileRegisters) store(r int) {
 	t.each(r, t.c, func(c Mem, sums reg.Register) { VMOVUPS(sums, c) })
 }
 
-// each visits the vectors of c, and moves row from its first row to its last.
+// each visits the vectors of c. each advances row from the first row of c to the last.
 func (t tileRegisters) each(r int, row reg.Register, visit func(c Mem, sums reg.Register)) {
 	for i := range r {
 		for v := range tileVectors {
@@ -105,7 +105,7 @@ func (t tileRegisters) each(r int, row reg.Register, visit func(c Mem, sums reg.
 	}
 }
 
-// param is where an argument lies.
+// param returns the memory operand of an argument.
 func param(name string) Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// transpose writes the kernel that packs a matrix across its rows: eight columns of four
-// rows become eight runs of four.
+// transpose writes the kernel that packs a matrix across its rows. transpose turns eight columns of four rows into
+// eight runs of four numbers.
 func transpose() {
 	TEXT("transposeAVX2", NOSPLIT, "func(n int, dst *float32, stride int, src *float32, ld int)")
 	Doc("transposeAVX2 writes n columns of 4 rows of src to dst, where they are rows of 4. n is a multiple of 8.")
