@@ -124,7 +124,7 @@ generate: ## generate the protobuf code, Python's protobuf descriptor, the JSON 
 sentences: ## print DRAW (25) random sentences each of docs, texts and comments, for a new reader
 	@$(GO) test . -count=1 -run TestReaders -v -args -draw $(or $(DRAW),25)
 
-statistics: ## simulate how often comparisons are wrong and write the tables of docs/statistics.md; takes minutes
+statistics: ## simulate how often comparisons are wrong and write core/study/judge/testdata/tables.txt; takes minutes
 	$(GO) test ./core/study/judge -run '^TestTables$$' -count=1 -timeout 2h -args -tables
 
 contract: ## save the current sdk, at the beginning of a major version of the contract with plugins

@@ -16,10 +16,10 @@ import (
 	"github.com/psbench/psbench/internal/golden"
 )
 
-// The page docs/rooms.md lists every package with the first sentence of its comment. The comments are the source.
+// The page docs/rooms.md lists packages with the first clause of their comments. The comments are the source.
 func TestRoomsPage(t *testing.T) {
 	page := new(strings.Builder)
-	page.WriteString("# Packages\n\nEvery package of psbench, with the first sentence of its comment.\n" +
+	page.WriteString("# Packages\n\nThe packages of psbench, by folder, with the beginning of their comments. The list lacks helpers for tests.\n" +
 		"[ARCHITECTURE.md](../ARCHITECTURE.md) explains how they work together. " +
 		"`go test . -run RoomsPage -update` writes this page.\n")
 	rooms := synopses(t)
@@ -28,14 +28,20 @@ func TestRoomsPage(t *testing.T) {
 	}
 	last := ""
 	for _, folder := range slices.SortedFunc(maps.Keys(rooms), byWing) {
+		if helper.MatchString(folder) {
+			continue
+		}
 		if headline := cmp.Or(wing.FindString(folder), "The root"); headline != last {
-			fmt.Fprintf(page, "\n## %s\n\n| package | purpose |\n|---|---|\n", headline)
+			fmt.Fprintf(page, "\n## %s\n\n", headline)
 			last = headline
 		}
-		fmt.Fprintf(page, "| `%s` | %s |\n", folder, strings.ReplaceAll(rooms[folder], "|", `\|`))
+		fmt.Fprintf(page, "- `%s`: %s\n", strings.TrimPrefix(folder, last+"/"), rooms[folder])
 	}
 	golden.Require(t, "docs/rooms.md", page.String())
 }
+
+// helper matches the folders of packages that only psbench's own tests use.
+var helper = regexp.MustCompile(`^(core|cuda|internal|plugins)/.*test$`)
 
 var wing = regexp.MustCompile(`^(core/\w+|internal/(host|comm|points)\b|\w+)`)
 
@@ -44,7 +50,7 @@ func byWing(a, b string) int {
 	return cmp.Or(strings.Compare(wing.FindString(a), wing.FindString(b)), strings.Compare(a, b))
 }
 
-// synopses returns the first sentences of package comments, by folder. Test files are skipped.
+// synopses returns the first clauses of package comments, by folder. Test files are skipped.
 func synopses(t *testing.T) map[string]string {
 	t.Helper()
 	rooms, set := map[string]string{}, token.NewFileSet()
@@ -61,10 +67,19 @@ func synopses(t *testing.T) map[string]string {
 	return rooms
 }
 
-var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds )?`)
+var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds |provides |implements |defines )?`)
 
-// purpose removes the package's name from a sentence, because the table already shows the name.
+// purpose removes the package's name from a sentence, because the list already shows the name. It also ends the sentence
+// before the first addition that follows four words or more.
 func purpose(sentence string) string {
-	short := named.ReplaceAllString(sentence, "")
-	return strings.TrimSuffix(short, ".")
+	short := strings.TrimSuffix(named.ReplaceAllString(sentence, ""), ".")
+	for _, start := range addition.FindAllStringIndex(short, -1) {
+		if main := short[:start[0]]; len(strings.Fields(main)) >= 4 {
+			return main
+		}
+	}
+	return short
 }
+
+// addition matches the beginning of a part of a sentence that adds details.
+var addition = regexp.MustCompile(`[:;] |, (so that|whose|where|wherever|which|and [a-z]+s) `)

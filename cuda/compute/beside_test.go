@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// metric is a host metric in the table of docs/cuda.md.
+// metric is a host metric in the table of testdata/host-metrics.txt.
 type metric struct{ kind, name string }
 
 // beside lists the device metrics that correspond to a host metric. Some may be missing if a reason is given.
@@ -23,24 +23,26 @@ type beside struct {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// documented returns the rows of the table in docs/cuda.md.
+// hostMetrics is a table of host metrics with the device series beside each of them.
+const hostMetrics = "testdata/host-metrics.txt"
+
+// documented returns the rows of hostMetrics.
 func documented(t *testing.T) map[metric]beside {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/cuda.md")
+	page, err := os.ReadFile(hostMetrics)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(page),
 		"| host metric | device series beside it | what of it has none, and why |\n|---|---|---|\n")
 	if !found {
-		t.Fatal("docs/cuda.md has no table of metrics")
+		t.Fatalf("%s has no table of metrics", hostMetrics)
 	}
-	table, _, _ = strings.Cut(table, "\n\n")
 	rows := map[metric]beside{}
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 {
-			t.Fatalf("docs/cuda.md has a row of %d cells, want 3: %s", len(cells)-2, line)
+			t.Fatalf("%s has a row of %d cells, want 3: %s", hostMetrics, len(cells)-2, line)
 		}
 		var names, series []string
 		for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
@@ -51,7 +53,7 @@ func documented(t *testing.T) map[metric]beside {
 		}
 		missing := strings.TrimSpace(cells[3])
 		if len(names) < 2 || len(series) == 0 && missing == "" {
-			t.Fatalf("docs/cuda.md has a row without a type, a name, and a series or a reason: %s", line)
+			t.Fatalf("%s has a row without a type, a name, and a series or a reason: %s", hostMetrics, line)
 		}
 		for _, name := range names[1:] {
 			rows[metric{names[0], name}] = beside{series, missing}
@@ -79,8 +81,8 @@ func recordedBy(r result, rank int) (onDevice []string, byHost []metric) {
 	return onDevice, byHost
 }
 
-// Every host metric of a CUDA rank has a corresponding device metric, or docs/cuda.md explains why not. The table
-// there lists exactly these metrics.
+// Every host metric of a CUDA rank has a corresponding device metric, or testdata/host-metrics.txt explains why not. The
+// table there lists exactly these metrics.
 func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 	rows, file := documented(t), writeRegistry(t)
 	seen := map[metric]bool{}
@@ -114,7 +116,7 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 				seen[m] = true
 				switch {
 				case !known:
-					t.Errorf("%s: %s records %v, which docs/cuda.md lacks", c.name, p.Name, m)
+					t.Errorf("%s: %s records %v, which %s lacks", c.name, p.Name, m, hostMetrics)
 				case row.missing == "" &&
 					!slices.ContainsFunc(onDevice, func(s string) bool { return slices.Contains(row.series, s) }):
 					t.Errorf("%s: %s records %v, and its device none of %q but %q", c.name, p.Name, m, row.series,
@@ -128,7 +130,7 @@ func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 	}
 	for m := range rows {
 		if !seen[m] {
-			t.Errorf("docs/cuda.md has %v, which no run records", m)
+			t.Errorf("%s has %v, which no run records", hostMetrics, m)
 		}
 	}
 }

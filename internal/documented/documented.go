@@ -4,6 +4,7 @@ package documented
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -19,29 +20,32 @@ func Python(modules string) string {
 	return ""
 }
 
-// Pandas runs the first program below a heading of a page, plus the line more, with arguments. Pandas skips the
-// test if pandas is missing.
-func Pandas(t testing.TB, page, heading, more string, arguments ...string) (stdout, stderr string) {
+// Pandas runs a Python program with arguments. path names the program, or a page that contains it as its first program
+// in Python. Pandas appends the line more to the program. If pandas is not installed, Pandas skips the test.
+func Pandas(t testing.TB, path, more string, arguments ...string) (stdout, stderr string) {
 	t.Helper()
 	python := Python("pandas")
 	if python == "" {
 		t.Skip("pandas is not installed")
 	}
-	doc, err := os.ReadFile(page) // #nosec G304 -- the test names it
+	text, err := os.ReadFile(path) // #nosec G304 -- the test names it
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, below, found := strings.Cut(string(doc), heading)
-	_, program, open := strings.Cut(below, "```python\n")
-	program, _, closed := strings.Cut(program, "```")
-	if !found || !open || !closed {
-		t.Fatalf("%s has no program in Python below %q", page, heading)
+	program := string(text)
+	if filepath.Ext(path) == ".md" {
+		_, below, open := strings.Cut(program, "```python\n")
+		first, _, closed := strings.Cut(below, "```")
+		if !open || !closed {
+			t.Fatalf("%s has no program in Python", path)
+		}
+		program = first
 	}
 	cmd := exec.Command(python, append([]string{"-c", program + more}, arguments...)...) // #nosec G204 -- the page's own
 	var out, said strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("the program of %s: %v: %s", page, err, said.String())
+		t.Fatalf("the program of %s: %v: %s", path, err, said.String())
 	}
 	return out.String(), said.String()
 }

@@ -5,7 +5,7 @@
 //
 // A plugin's model makes a Graph for each shape of its batches. The model adds inputs and
 // parameters, builds its output from their nodes with gorgonia's functions, and compiles the graph.
-// docs/gorgonia.md has a complete program.
+// docs/gorgonia.md explains a complete program.
 package graph
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// The example in docs/result.md reads a run folder correctly. The sum of each column and the median of each series are
+// docs/examples/run_folder.py reads a run folder correctly. The sum of each column and the median of each series are
 // right.
 func TestDocumentedFolder(t *testing.T) {
 	r := example()
@@ -22,7 +22,7 @@ func TestDocumentedFolder(t *testing.T) {
 		r.SeriesOf(0, "backward_metric", "backward").Add(sdk.Measurement{Key: sdk.Key{A: i}, StartNS: 100,
 			DurationNS: 1000 * (4 - i)})
 	}
-	stdout, stderr := documented.Pandas(t, "../../../docs/result.md", "## A run folder in pandas\n",
+	stdout, stderr := documented.Pandas(t, "../../../docs/examples/run_folder.py",
 		`print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`, written(t, r))
 	want :=
 		"type,name,0,1\nbackward_metric,backward,0.002000,\nforward_metric,forward_pass,1099511.627777,1099511.627777\n"

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/documented"
 )
 
-// The example in docs/result.md reads a file correctly, whether compressed or not. The sum of each column and the
-// median of each series are right.
+// docs/examples/measurements.py reads a file correctly, whether compressed or not. The sum of each column and the median
+// of each series are right.
 func TestDocumentedFile(t *testing.T) {
 	r := readGolden1(t)
 	var sums [4]int64
@@ -36,7 +36,7 @@ func TestDocumentedFile(t *testing.T) {
 			if err := Write(path, r, still); err != nil {
 				t.Fatal(err)
 			}
-			stdout, stderr := documented.Pandas(t, "../../../"+docFile, "",
+			stdout, stderr := documented.Pandas(t, "../../../docs/examples/measurements.py",
 				`print(*measurements[["key_a", "key_b", "start_ns", "duration_ns"]].sum(), file=sys.stderr)`, path)
 			if want := fmt.Sprintln(sums[0], sums[1], sums[2], sums[3]); stderr != want {
 				t.Errorf("the columns of %s sum to %swant %s", name, stderr, want)

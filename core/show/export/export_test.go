@@ -147,7 +147,7 @@ func TestGoBenchIsRead(t *testing.T) {
 
 // The example in docs/export.md can read the exported file.
 func TestDocumentedExport(t *testing.T) {
-	out, _ := documented.Pandas(t, "../../../docs/export.md", "", "", "testdata/example.csv")
+	out, _ := documented.Pandas(t, "../../../docs/export.md", "", "testdata/example.csv")
 	if d := cmp.Diff("server,median,count\naverage,101.0,3\na|b/c d,80.0,1\n", out); d != "" {
 		t.Error(d)
 	}

@@ -134,15 +134,6 @@ func TestDocumentedQueryGivesTheTable(t *testing.T) {
 	if err != nil {
 		t.Skip("jq is not installed")
 	}
-	doc, err := os.ReadFile("../../../docs/result.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(doc), "```jq\n")
-	query, _, found := strings.Cut(after, "```")
-	if !found {
-		t.Fatal("docs/result.md has no jq query")
-	}
 	path := filepath.Join(t.TempDir(), "run.json")
 	if err := result.Write(path, synthetic(), func() {}); err != nil {
 		t.Fatal(err)
@@ -150,7 +141,7 @@ func TestDocumentedQueryGivesTheTable(t *testing.T) {
 	rows := metricRows(text(t, synthetic(), Options{Report: Full}))
 	for title, want := range map[string]int{"trainer0": 3, "all trainer": 3, "server4": 2, "all server": 2} {
 		t.Run(title, func(t *testing.T) {
-			out, err := exec.Command(jq, "-r", "--arg", "table", title, query, path).CombinedOutput()
+			out, err := exec.Command(jq, "-r", "--arg", "table", title, "-f", "../../../docs/examples/table.jq", path).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// shape is the size of a simulated sweep. Each shape is a column of a table in docs/statistics.md.
+// shape is the size of a simulated sweep. Each shape is a column of a table in testdata/tables.txt.
 type shape struct{ cells, rounds int }
 
 var shapes = []shape{{1, 6}, {5, 6}, {20, 6}, {1, 10}, {5, 10}, {20, 10}}
@@ -29,7 +29,7 @@ func (s shape) promised() float64 {
 	return 0.056
 }
 
-// table is a table of docs/statistics.md, with a row for each kind of simulated sweep and a column for each shape.
+// table is a table of testdata/tables.txt, with a row for each kind of simulated sweep and a column for each shape.
 type table struct {
 	title string
 	head  string
@@ -126,7 +126,7 @@ func (s sweep) answers(random *rand.Rand) bool {
 
 func anyProven(changes []Change) bool { return slices.ContainsFunc(changes, Change.Proven) }
 
-// If no cell differs, a study raises a false alarm no more often than promised. docs/statistics.md has the same shares
+// If no cell differs, a study raises a false alarm no more often than promised. testdata/tables.txt has the same shares
 // from 5,000 studies.
 func TestAlarms(t *testing.T) {
 	studies := fewer(250, 20)
