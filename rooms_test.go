@@ -69,8 +69,8 @@ func synopses(t *testing.T) map[string]string {
 
 var named = regexp.MustCompile(`^(Package|Command) [\w-]+ (is |has |holds |provides |implements |defines )?`)
 
-// purpose removes the package's name from a sentence, because the list already shows the name. It also ends the sentence
-// before the first addition that follows four words or more.
+// purpose removes the package's name from a sentence, because the list already shows the name. It also ends the
+// sentence before the first addition that follows four words or more.
 func purpose(sentence string) string {
 	short := strings.TrimSuffix(named.ReplaceAllString(sentence, ""), ".")
 	for _, start := range addition.FindAllStringIndex(short, -1) {

@@ -12,8 +12,8 @@ import (
 	"github.com/psbench/psbench/internal/documented"
 )
 
-// docs/examples/measurements.py reads a file correctly, whether compressed or not. The sum of each column and the median
-// of each series are right.
+// docs/examples/measurements.py reads a file correctly, whether compressed or not. The sum of each column and the
+// median of each series are right.
 func TestDocumentedFile(t *testing.T) {
 	r := readGolden1(t)
 	var sums [4]int64

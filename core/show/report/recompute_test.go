@@ -141,7 +141,8 @@ func TestDocumentedQueryGivesTheTable(t *testing.T) {
 	rows := metricRows(text(t, synthetic(), Options{Report: Full}))
 	for title, want := range map[string]int{"trainer0": 3, "all trainer": 3, "server4": 2, "all server": 2} {
 		t.Run(title, func(t *testing.T) {
-			out, err := exec.Command(jq, "-r", "--arg", "table", title, "-f", "../../../docs/examples/table.jq", path).CombinedOutput()
+			program := "../../../docs/examples/table.jq"
+			out, err := exec.Command(jq, "-r", "--arg", "table", title, "-f", program, path).CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
