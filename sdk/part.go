@@ -230,8 +230,8 @@ func NewCriterion[S any](key string, defaults S, build func(S, CriterionEnv) (Cr
 // declaration takes classes.
 func WithTargets(kind TargetKind, criterion Part) Part {
 	if criterion.Kind != KindCriterion || !slices.Contains(TargetKinds, kind) {
-		mistake("%s %s cannot take %q as targets, which is for criteria and one of %q", criterion.Kind, criterion.Key,
-			kind, TargetKinds)
+		mistake("%s %s cannot take %q as targets: only a criterion can, and its targets must be one of %q", criterion.Kind,
+			criterion.Key, kind, TargetKinds)
 	}
 	criterion.Targets = kind
 	return criterion

@@ -134,7 +134,7 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 	ofCSV.Path, ofCSV.Format, ofCSV.HeldOut, ofCSV.TargetType = "", DefaultFile.Format, 0, DefaultFile.TargetType
 	if ofCSV != DefaultFile {
 		return nil,
-			fmt.Errorf("settings columns, target, header, delimiter and decimal are for CSV files, but data file %s is read as JSON lines",
+			fmt.Errorf("data file %s is read as JSON lines, but these settings are for CSV files: columns, target, header, delimiter, decimal",
 				f.Shown())
 	}
 	return parseJSONLines, nil

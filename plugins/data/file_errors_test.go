@@ -42,7 +42,7 @@ func TestCSVErrors(t *testing.T) {
 	}
 	if _, err := load(t, "a.jsonl", "{}", features("x")); err == nil ||
 		err.Error() !=
-			"settings columns, target, header, delimiter and decimal are for CSV files, but data file a.jsonl is read as JSON lines" {
+			"data file a.jsonl is read as JSON lines, but these settings are for CSV files: columns, target, header, delimiter, decimal" {
 		t.Errorf("columns of JSON lines: %v", err)
 	}
 	if _, err := load(t, "a.csv", "1,2", func(s *FileSettings) { s.Columns = "numbers" }); err == nil ||

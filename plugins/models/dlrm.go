@@ -188,7 +188,7 @@ func (m *dlrm) Backward(outputGradient tensor.Tensor, emit func(parameter int)) 
 // BackwardInput implements sdk.FeatureModel.
 func (m *dlrm) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.batch != nil && len(inputGradient) != len(m.batch.Features) {
-		return fmt.Errorf("there is room for %d numbers of the input's gradient but the %d samples have %d",
+		return fmt.Errorf("the input's gradient has room for %d values, but the %d samples need %d",
 			len(inputGradient), m.batch.Size(), len(m.batch.Features))
 	}
 	return m.backward(outputGradient, inputGradient, emit)

@@ -42,7 +42,7 @@ func TestDLRMErrors(t *testing.T) {
 		t.Errorf("a gradient of two columns gives %v", err)
 	}
 	if err := r.BackwardInput(upstream, make([]float32, 2), r.emit); err == nil ||
-		!strings.Contains(err.Error(), "room for 2 numbers of the input's gradient") {
+		!strings.Contains(err.Error(), "the input's gradient has room for 2 values") {
 		t.Errorf("too little room gives %v", err)
 	}
 	if _, err := (&dlrm{settings: smallDLRM}).Forward(clicks(smallDLRM, 1, 0)); err == nil {

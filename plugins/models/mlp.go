@@ -168,7 +168,7 @@ func (m *mlp) Backward(outputGradient tensor.Tensor, emit func(parameter int)) e
 // BackwardInput implements sdk.FeatureModel.
 func (m *mlp) BackwardInput(outputGradient tensor.Tensor, inputGradient []float32, emit func(parameter int)) error {
 	if m.rows > 0 && len(inputGradient) != m.rows*m.stack.sizes[0] {
-		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each",
+		return fmt.Errorf("the input's gradient has room for %d values, but %d samples need %d each",
 			len(inputGradient), m.rows, m.stack.sizes[0])
 	}
 	return m.backward(outputGradient, inputGradient, emit)

@@ -246,7 +246,7 @@ func TestMLPErrors(t *testing.T) {
 		t.Errorf("a gradient of two rows gives %v", err)
 	}
 	if err := p.BackwardInput(upstream, make([]float32, 3), p.emit); err == nil ||
-		!strings.Contains(err.Error(), "room for 3 numbers of the input's gradient") {
+		!strings.Contains(err.Error(), "the input's gradient has room for 3 values") {
 		t.Errorf("too much room gives %v", err)
 	}
 	unbound, err := NewMLP(MLPSettings{Sizes: []int{2, 3}, Output: Linear, BLAS: blas.Native},

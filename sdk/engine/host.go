@@ -6,7 +6,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// Host is the engine of ordinary memory, in which Go computes. Go's garbage collector frees its
+// Host is the engine of ordinary memory. Go code computes in this memory. Go's garbage collector frees its
 // memory, and its copies are complete when the call returns.
 var Host Engine = host{}
 

@@ -66,7 +66,7 @@ func (m *multiply) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 		return nil, err
 	}
 	if result != gorgonia.Value(p.gradient) {
-		return nil, fmt.Errorf("the gradient of %s was not computed where it belongs", p.name)
+		return nil, fmt.Errorf("the gradient of %s was not computed in the memory of its parameter", p.name)
 	}
 	p.run.complete(p.number)
 	return result, nil

@@ -20,29 +20,29 @@ import (
 // format.
 const Schema = "psbench.comm/2"
 
-// Result is what one run of psbench comm measured.
+// Result holds the measurements of one run of psbench comm.
 type Result struct {
 	Schema string `json:"schema"`
-	// Complete is false if the run ended early; Error then says why, and the
-	// rows are those that were measured by then.
+	// Complete is false if the run ended early. Error then says why, and Rows holds the rows that were measured
+	// before the end.
 	Complete    bool               `json:"complete"`
 	Error       string             `json:"error,omitempty"`
 	Started     time.Time          `json:"started"`
 	Command     []string           `json:"command"`
 	Environment result.Environment `json:"environment"`
-	// Plugins are the programs that ran, each once.
+	// Plugins lists each program that ran, once.
 	Plugins []result.Plugin `json:"plugins,omitempty"`
-	// Placement says where the processes ran, those of each transport, if there were several hosts or they were
+	// Placement says where the processes of each transport ran. It is omitted if all ran on one host and none was
 	// pinned.
 	Placement *placement.Layout `json:"placement,omitempty"`
-	// Links says which transport carried which links of a transport that is made of two.
+	// Links says which links each part of a combined transport, such as shm+tcp, carried.
 	Links []result.Links `json:"links,omitempty"`
-	// HostLinks are those between the hosts, measured in the same run; none on one host.
+	// HostLinks are the links between the hosts, measured in the same run; none on one host.
 	HostLinks []result.HostLink `json:"host_links,omitempty"`
 	Limits    []Limit           `json:"limits"`
 	Rows      []*Row            `json:"rows"`
-	// Noise is what else took the machine's CPU time: an interval for each part of the run
-	// that ended. The rows were measured in "measured", the limits before and after it.
+	// Noise says how much CPU time other work took, with an interval for each part of the run that ended. psbench
+	// measured the rows in the interval "measured", the limits before and after it.
 	Noise    []noise.Interval `json:"noise,omitempty"`
 	Warnings []string         `json:"warnings,omitempty"` // one sentence each
 
@@ -66,29 +66,28 @@ func newResult(o Options) *Result {
 	}
 }
 
-// Limit is what the machine can do, measured in the same run.
+// Limit is an upper bound of the machine, measured in the same run.
 type Limit struct {
 	Name string `json:"name"`
-	// Bytes is the footprint of a copy: source and destination together. It is 0
-	// for what has none.
+	// Bytes is the footprint of a copy, source and destination together; 0 for a link.
 	Bytes int `json:"bytes"`
-	// Cores that copied at once; 0 for what is no copy.
+	// Cores is the number of cores that copied at once; 0 for a link.
 	Cores int `json:"cores"`
-	// Connections that were busy at once; 0 for what has none.
+	// Connections is the number of connections that were busy at once; 0 for a copy.
 	Connections int `json:"connections"`
-	// GBps is the bytes copied or received per second, in 10^9.
+	// GBps is the rate of copied or received bytes, in 10^9 bytes per second.
 	GBps float64 `json:"gb_per_s"`
 }
 
-// Row is one operation on one transport.
+// Row holds the measurements of one operation on one transport.
 type Row struct {
 	Operation string `json:"operation"`
-	Server    string `json:"server"`         // key; empty without one
-	Hook      string `json:"hook,omitempty"` // key, of the operation hook
+	Server    string `json:"server"`         // key; empty if no server took part
+	Hook      string `json:"hook,omitempty"` // key; only of the operation hook
 	Transport string `json:"transport"`
 	Trainers  int    `json:"trainers"`
-	Servers   int    `json:"servers"` // that took part
-	// Aggregate is "host" where trainers of a host other than their server's pushed as one.
+	Servers   int    `json:"servers"` // number of servers that took part
+	// Aggregate is "host" if the trainers of each host pushed as one to a server on another host.
 	Aggregate string `json:"aggregate,omitempty"`
 	Mode      Mode   `json:"mode"`
 	Place     Place  `json:"place"`
@@ -98,30 +97,27 @@ type Row struct {
 	// DType is the element type of the bucket; omitted if it is float32.
 	DType tensor.Type `json:"dtype,omitempty" jsonschema:"enum=float16,enum=bfloat16,enum=int32,enum=int64,enum=int8,enum=uint8"`
 
-	// Latencies of all ranks and rounds together.
+	// The latencies are over all rounds of all ranks.
 	P50US float64 `json:"p50_us"`
 	P95US float64 `json:"p95_us"`
 	MinUS float64 `json:"min_us"`
-	// AlgbwGBps and BusbwGBps follow from the median, see docs/comm.md.
+	// AlgbwGBps and BusbwGBps are computed from the median; docs/comm.md has the formulas.
 	AlgbwGBps float64 `json:"algbw_gb_per_s"`
 	BusbwGBps float64 `json:"busbw_gb_per_s"`
-	// MovedBytes is what the operation reads plus what it writes in shared
-	// memory, all ranks together; 0 if that is not known.
+	// MovedBytes is the number of bytes that all ranks together read plus write in shared memory; 0 if unknown.
 	MovedBytes float64 `json:"moved_bytes"`
-	// Share is how much of a limit the row reaches, 1 for all of it; 0 if there
-	// is nothing to compare with. ShareOf names the limit.
+	// Share is the share of a limit that the row reaches, 1 for the whole limit; 0 if there is no limit to compare
+	// with. ShareOf names the limit.
 	Share   float64 `json:"share"`
 	ShareOf string  `json:"share_of"`
 
-	// Verified says in which rounds every value was compared and right. Mismatch is
-	// the first that was not, which voids the row.
+	// Verified says in which rounds every value was compared and right. Mismatch describes the first wrong value; it
+	// voids the row.
 	Verified Verified `json:"verified" jsonschema:"enum=rounds,enum=lead-in,enum=none"`
 	Mismatch string   `json:"mismatch"`
-	// Unchecked is why no value was compared, where there are values and nobody was told what they
-	// must be.
+	// Unchecked says why no value was compared, if the expected values are unknown.
 	Unchecked string `json:"unchecked,omitempty"`
-	// LatenciesUS has a list per turn: the rounds of rank 0, then those of
-	// rank 1, and so on.
+	// LatenciesUS has a list per turn: the latencies of the rounds of rank 0, then of rank 1, and so on.
 	LatenciesUS [][]float64 `json:"latencies_us_by_repeat"`
 
 	// Width is the number of elements in a row of a sparse bucket. Density is the share of the rows that ranks push.

@@ -39,7 +39,7 @@ var kinds = map[string]func() Case{
 	"recorded":     func() Case { return &Recorded{} },
 }
 
-// Header is what cases of all kinds have.
+// Header holds the fields that all kinds of cases share.
 type Header struct {
 	Name      string    `json:"name"`
 	Kind      string    `json:"kind"` // ddp, hybrid, batch_update or recorded
@@ -68,7 +68,7 @@ type Expected struct {
 	Params []Parameter // nil for a rank whose parameters the file lacks
 }
 
-// Parameter is what training changed in one tensor, delta = final - initial.
+// Parameter describes the change of one tensor by training, delta = final - initial.
 type Parameter struct {
 	DeltaSum   float64   `json:"delta_sum"`
 	DeltaSumSq float64   `json:"delta_sumsq"`

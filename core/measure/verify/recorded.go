@@ -12,18 +12,18 @@ import (
 	"github.com/psbench/psbench/internal/numeral"
 )
 
-// Recorded is a case that psbench wrote of a run that somebody trusts: any configuration, and what
-// it came to.
+// Recorded is a case that psbench recorded from a trusted run. It holds the configuration of the run, which may be any,
+// and its results.
 type Recorded struct {
 	Header
-	Config map[string]any `json:"config"` // as a configuration file has it
+	Config map[string]any `json:"config"` // in the form of a configuration file
 	Expect []RecordedRank `json:"expect"`
 }
 
-// RecordedRank is what one rank must come to. Trainers come first, then servers.
+// RecordedRank holds the results that one rank must reach. Trainers come first, then servers.
 type RecordedRank struct {
 	Rank   int         `json:"rank"`
-	Loss   []float64   `json:"loss,omitempty"`   // of every iteration; absent for a server
+	Loss   []float64   `json:"loss,omitempty"`   // one per iteration; absent for a server
 	Params []Parameter `json:"params,omitempty"` // in the order of registration; absent for a server that holds none
 }
 

@@ -227,7 +227,7 @@ func (r *Registry) plugin(name string) (Plugin, error) {
 		return p.Plugin, nil
 	}
 	known := slices.Sorted(maps.Keys(r.plugins))
-	const all = "psbench plugin list shows those that were added"
+	const all = "\"psbench plugin list\" shows the added plugins"
 	if name == "" {
 		return Plugin{}, fmt.Errorf("names no plugin: %s", spelling.Choices(name, known, "plugins", all))
 	}

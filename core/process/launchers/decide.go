@@ -146,7 +146,7 @@ func (c *Contradiction) Error() string {
 // Refusal returns an error if a command for a single process must not run here. Refusal returns nil if this process is
 // a single task.
 func (f *Finding) Refusal() error {
-	const override = option.OverrideVariable + "=1 if this process is to run alone all the same"
+	const override = option.OverrideVariable + "=1 to run this process alone anyway"
 	// The override is offered only if a launcher set the variables. A user who gives a hosts file can correct it.
 	launched := slices.ContainsFunc(f.Views,
 		func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })

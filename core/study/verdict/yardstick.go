@@ -36,7 +36,7 @@ type Yardstick struct {
 	Metric model.Metric
 	Floor  judge.Floor
 	Center float64 // the floor is relative to this median; NaN if there are several medians
-	of     int     // number of runs behind the floor, or of rounds if the study has rounds
+	of     int     // number of runs (or rounds, if the study has some) from which the floor was computed
 	None   error   // reason why there is no floor
 	// Each is true if there is no common floor. Each comparison then uses the floor of its own rounds.
 	Each bool

@@ -153,7 +153,8 @@ func mapped(memory []byte) (shared, readOnly bool) {
 	return mappedBy(string(maps), start(memory), start(memory)+uintptr(len(memory)))
 }
 
-// mappedBy looks up addresses in maps. The lines of maps are ascending and begin like 7f00-8000 r--s.
+// mappedBy looks up addresses in maps, the contents of /proc/self/maps. Its lines are in the order of addresses. A
+// line begins with a range and its permissions: 7f00-8000 r--s.
 func mappedBy(maps string, from, to uintptr) (shared, readOnly bool) {
 	at := uint64(from)
 	for line := range strings.Lines(maps) {

@@ -135,7 +135,7 @@ func checkFeatures(b *sdk.Batch, features int) error {
 // checkInputGradient returns an error if the memory for the features' gradient has the wrong size.
 func checkInputGradient(room []float32, rows, features int) error {
 	if rows > 0 && len(room) != rows*features {
-		return fmt.Errorf("there is room for %d numbers of the input's gradient but %d samples have %d each", len(room),
+		return fmt.Errorf("the input's gradient has room for %d values, but %d samples need %d each", len(room),
 			rows, features)
 	}
 	return nil

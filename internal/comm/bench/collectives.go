@@ -93,7 +93,7 @@ var AllToAll = &Operation{
 	Volume: func(c Case) Volume {
 		return c.scattered(2*(c.trainers()-1)*c.size(), c.trainers()/2) // pairs swap blocks
 	},
-	Bandwidths: [2]string{"algbw = S/p50; busbw = (T-1)/T*S/p50, what each must send to others"},
+	Bandwidths: [2]string{"algbw = S/p50; busbw = (T-1)/T*S/p50: each trainer sends (T-1)/T*S to others"},
 	Moves:      "2(T-1)*S",
 }
 

@@ -84,7 +84,7 @@ func (m *memory) enter() error {
 
 func (m *memory) leave() { m.using.Unlock() }
 
-// lookEvery is the interval at which a wait before watch checks that the peer is still alive.
+// lookEvery is the interval between checks that the peer is alive, in waits before the call of watch.
 const lookEvery = 20 * time.Millisecond
 
 // await waits until the condition is met. A timeout error names the missing frame or room, which
