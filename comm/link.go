@@ -74,14 +74,15 @@ type Group interface {
 	// at position root.
 	Broadcast(batch int64, b *tensor.Bucket, root int) *Future
 	// ReduceScatter sums b.Gradient, which must be dense, over all members.
-	// Each member gets one shard of the sum: tensor.Shard maps positions to
-	// shards. The rest of the member's gradient is undefined.
+	// Each member gets one shard of the sum: tensor.BucketSpec's Shard maps
+	// positions to shards. The rest of the member's gradient is undefined.
 	ReduceScatter(batch int64, b *tensor.Bucket) *Future
 	// AllGather replaces every shard of b.Gradient, which must be dense, by the
 	// values of the shard's owner.
 	AllGather(batch int64, b *tensor.Bucket) *Future
 	// AllToAll transposes blocks of b.Gradient, which must be dense: block j of
-	// member i becomes block i of member j. tensor.Block cuts the blocks.
+	// member i becomes block i of member j. tensor.BucketSpec's Block
+	// cuts the blocks.
 	// Elements after the last block do not change.
 	AllToAll(batch int64, b *tensor.Bucket) *Future
 	// Barrier waits until every member has called it and the caller's earlier

@@ -1,15 +1,12 @@
 package tensor
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Type is an element type. The zero value stands for Float32.
 type Type string
 
-// The element types. Sums of Float16 and BFloat16 are kept in float32 and rounded once; Int32 and Int64 wrap. Int8 and
-// Uint8 travel but are never summed.
+// The element types. Float16 and BFloat16 are added in float32: a group on one host rounds a sum once, a ring rounds at
+// each member. Int32 and Int64 wrap. Int8 and Uint8 travel but are never summed.
 const (
 	Float32  Type = "float32"
 	Float16  Type = "float16"
@@ -48,15 +45,6 @@ func (t Type) of() element {
 	return element{}
 }
 
-// ParseType returns the type of a name.
-func ParseType(name string) (Type, error) {
-	t := Type(name)
-	if name == "" || t.Bytes() == 0 {
-		return "", fmt.Errorf("unknown element type %q; the types are %s", name, JoinTypes(Types))
-	}
-	return t, nil
-}
-
 // JoinTypes lists types as a sentence does, "none" if there are none.
 func JoinTypes(types []Type) string {
 	if len(types) == 0 {
@@ -93,7 +81,7 @@ func (t Type) Sums() bool { return t.Arithmetic() != nil }
 func (t Type) Averages() bool { return t.Sums() && t.Arithmetic().Scale != nil }
 
 // Arithmetic sums elements that lie in words of 4 bytes, as Gradient.Values holds them. The slices of a call have
-// equal length. All SIMD levels give equal bits.
+// equal length. All SIMD levels give equal bits, except for the payloads of NaN.
 type Arithmetic struct {
 	// Add does dst[i] += src[i].
 	Add func(dst, src []float32)

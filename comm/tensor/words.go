@@ -15,7 +15,7 @@ func (spec *BucketSpec) Words() int {
 func (spec *BucketSpec) WordOf(n int) int { return (n*spec.Type.Bytes() + 3) / 4 }
 
 // grain is the least number of elements that fill whole words.
-func (spec *BucketSpec) grain() int { return max(1, 4/spec.Type.Bytes()) }
+func (spec *BucketSpec) grain() int { return max(1, 4/max(1, spec.Type.Bytes())) }
 
 // Shard returns the elements of a member's part when a group scatters the bucket: the function Shard, but for
 // elements shorter than a word, whose parts are whole words.

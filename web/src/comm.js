@@ -15,6 +15,7 @@ export const columns = [
   text('transport'),
   text('mode'),
   text('place'),
+  text('dtype', 'type'),
   { title: 'trainers', number: true, of: (r) => r.trainers, show: (r) => String(r.trainers) },
   { title: 'servers', number: true, of: (r) => r.servers, show: (r) => String(r.servers) },
   { title: 'size', number: true, of: (r) => r.bytes, show: (r) => (r.bytes > 0 ? bytes(r.bytes) : nothing) },

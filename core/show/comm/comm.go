@@ -105,10 +105,10 @@ var rowColumns = []screen.Column{
 	screen.Right("algbw GB/s").Yields(5), screen.Right("busbw GB/s"), screen.Right("share").Yields(3),
 }
 
-// operationsOf lists the operations that have rows, in the order of their first rows.
 // typeColumn is the place of the element type. Tables of float32 alone omit the column.
 const typeColumn = 3
 
+// operationsOf lists the operations that have rows, in the order of their first rows.
 func operationsOf(r *micro.Result) []string {
 	var names []string
 	for _, row := range r.Rows {
@@ -156,6 +156,9 @@ func operationTable(w *screen.Page, r *micro.Result, operation string) error {
 	}
 	for _, row := range void {
 		size := bytesize.Format(row.Bytes)
+		if row.DType != "" {
+			size += " of " + row.DType.String()
+		}
 		w.Line(2, fmt.Sprintf("VOID: %s over %s, %s, %s: %s", size, row.Transport, row.Mode, row.Place, row.Mismatch))
 	}
 	return nil

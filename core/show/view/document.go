@@ -401,6 +401,7 @@ type CommRow struct {
 	Mode      string  `json:"mode"`
 	Place     string  `json:"place"`
 	Sparse    bool    `json:"sparse"`
+	DType     string  `json:"dtype"`
 	Bytes     int     `json:"bytes"` // of the bucket; 0 for a barrier
 	Rounds    int     `json:"rounds"`
 	P50US     float64 `json:"p50_us"`

@@ -67,8 +67,17 @@ func configOf(row *micro.Row) [][2]string {
 
 // HasRow reports whether the cell contains this row of the psbench comm result in folder as a run.
 func (c *Cell) HasRow(folder string, row *micro.Row) bool {
+	config := map[string]string{}
 	for _, kv := range configOf(row) {
-		if c.Config[kv[0]] != kv[1] {
+		config[kv[0]] = kv[1]
+	}
+	for _, optional := range []string{"aggregate", "dtype", "width", "density"} {
+		if _, has := config[optional]; !has && c.Config[optional] != "" {
+			return false
+		}
+	}
+	for key, value := range config {
+		if c.Config[key] != value {
 			return false
 		}
 	}

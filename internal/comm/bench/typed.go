@@ -29,58 +29,78 @@ func exactBits(t tensor.Type) int {
 	return 24
 }
 
-func (v *Values) small(key, place uint64) int32 { return valueOf(key, place) >> v.shift }
-
 // fillTyped is fillValues for elements of the bucket's type.
 func (v *Values) fillTyped(b *tensor.Bucket, key uint64) {
+	words, n := b.Gradient.Values, b.Elements
+	switch b.Type {
+	case tensor.Float16:
+		fill(v, tensor.As[uint16](words)[:n], key, func(x int32) uint16 { return vec.ToFloat16(float32(x)) })
+	case tensor.BFloat16:
+		fill(v, tensor.As[uint16](words)[:n], key, func(x int32) uint16 { return vec.ToBFloat16(float32(x)) })
+	case tensor.Int32:
+		fill(v, tensor.As[int32](words)[:n], key, whole[int32])
+	case tensor.Int64:
+		fill(v, tensor.As[int64](words)[:n], key, whole[int64])
+	case tensor.Int8:
+		fill(v, tensor.As[int8](words)[:n], key, whole[int8])
+	default:
+		fill(v, tensor.As[uint8](words)[:n], key, whole[uint8])
+	}
+}
+
+// whole cuts x to the bits of T, as sums of integers do.
+func whole[T int32 | int64 | int8 | uint8](x int32) T { return T(x) }
+
+func fill[T any](v *Values, elements []T, key uint64, of func(int32) T) {
 	place := uint64(0)
-	for i := range b.Elements {
-		setElement(b, i, encode(b.Type, float32(v.small(key, place)), v.small(key, place)))
+	for i := range elements {
+		elements[i] = of(valueOf(key, place) >> v.shift)
 		place += stride
 	}
 }
 
 // findTyped is find for a part of a bucket of another type than float32.
 func (v *Values) findTyped(b *tensor.Bucket, p Part) (where, how string) {
+	words, n, scale := b.Gradient.Values, b.Elements, float32(1)
+	if v.mean {
+		scale = 1 / float32(len(v.keys))
+	}
+	switch b.Type {
+	case tensor.Float16:
+		return find(v, tensor.As[uint16](words)[:n], p, func(x int32) uint16 {
+			return vec.ToFloat16(float32(x) * scale)
+		}, vec.FromFloat16)
+	case tensor.BFloat16:
+		return find(v, tensor.As[uint16](words)[:n], p, func(x int32) uint16 {
+			return vec.ToBFloat16(float32(x) * scale)
+		}, vec.FromBFloat16)
+	case tensor.Int32:
+		return find(v, tensor.As[int32](words)[:n], p, whole[int32], itself)
+	case tensor.Int64:
+		return find(v, tensor.As[int64](words)[:n], p, whole[int64], itself)
+	case tensor.Int8:
+		return find(v, tensor.As[int8](words)[:n], p, whole[int8], itself)
+	default:
+		return find(v, tensor.As[uint8](words)[:n], p, whole[uint8], itself)
+	}
+}
+
+func itself[T any](x T) T { return x }
+
+// find compares elements with the sums over the values of v's keys, which of turns into elements. In errors, value turns
+// elements into numbers.
+func find[T int8 | uint8 | uint16 | int32 | int64, N any](v *Values, elements []T, p Part, of func(int32) T, value func(T) N) (where, how string) {
+	place := uint64(p.Source) * stride // #nosec G115 -- an index
 	for i := p.From; i < p.To; i++ {
-		sum, place := int32(0), uint64(p.Source+i-p.From)*stride // #nosec G115 -- an index
+		sum := int32(0)
 		for _, key := range v.keys {
-			sum += v.small(key, place)
+			sum += valueOf(key, place) >> v.shift
 		}
-		value := float32(sum)
-		if v.mean {
-			value *= 1 / float32(len(v.keys))
+		if got, want := elements[i], of(sum); got != want {
+			return fmt.Sprintf("element %d", i),
+				fmt.Sprintf("is %v instead of %v (bits %#x and %#x)", value(got), value(want), got, want)
 		}
-		if got, want := elementOf(b, i), encode(b.Type, value, sum); got != want {
-			return fmt.Sprintf("element %d", i), fmt.Sprintf("has the bits %#x instead of %#x, of %v", got, want, value)
-		}
+		place += stride
 	}
 	return "", ""
-}
-
-// encode returns the bits of a value as an element of type t; whole is the value of an integer.
-func encode(t tensor.Type, value float32, whole int32) uint64 {
-	switch t {
-	case tensor.Float16:
-		return uint64(vec.ToFloat16(value))
-	case tensor.BFloat16:
-		return uint64(vec.ToBFloat16(value))
-	}
-	return uint64(whole) & (1<<(8*t.Bytes()) - 1) // #nosec G115 -- bits
-}
-
-// elementOf returns the bits of element i.
-func elementOf(b *tensor.Bucket, i int) (element uint64) {
-	bytes := b.Type.Bytes()
-	for k, x := range tensor.As[uint8](b.Gradient.Values)[i*bytes : (i+1)*bytes] {
-		element |= uint64(x) << (8 * k)
-	}
-	return element
-}
-
-func setElement(b *tensor.Bucket, i int, element uint64) {
-	bytes := b.Type.Bytes()
-	for k := range bytes {
-		tensor.As[uint8](b.Gradient.Values)[i*bytes+k] = uint8(element >> (8 * k)) // #nosec G115 -- a byte
-	}
 }

@@ -191,6 +191,18 @@ func TestSumsOf16BitsRoundOnce(t *testing.T) {
 	}
 }
 
+// No link pushes elements that servers cannot combine.
+func TestServersTakeOnlyFloat32(t *testing.T) {
+	specs := []tensor.BucketSpec{{Elements: 8, Type: tensor.BFloat16}}
+	s := serve(t, []int{0, 1}, linktest.Patience, false, specs, func(*comm.Arrival) error { return nil })
+	for i, link := range s.links { // in shared memory, and by frames
+		err := link.PushPull(0, s.stores[i].Buckets[0]).Wait()
+		if err == nil || !strings.Contains(err.Error(), "servers combine float32, not bfloat16") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
 // What a type cannot do is an error that names the type.
 func TestTypesWithoutSumsAreRefused(t *testing.T) {
 	overTransports(t, func(t *testing.T, f *Fabric) {

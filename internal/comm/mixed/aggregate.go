@@ -4,6 +4,7 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/hosts"
+	"github.com/psbench/psbench/internal/comm/op"
 	"github.com/psbench/psbench/internal/comm/shared/group"
 	"github.com/psbench/psbench/internal/comm/stream"
 	"github.com/psbench/psbench/internal/comm/wire"
@@ -49,6 +50,9 @@ func (p Provider) NewAggregate(
 // PushPull implements comm.PushPuller. The future's error comes from either the
 // group's all-reduce or the push.
 func (a aggregate) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
+	if err := op.RequireFloat32("the trainers of this host", b); err != nil {
+		return comm.Completed(err)
+	}
 	return a.group.AllReduce(batch, b)
 }
 

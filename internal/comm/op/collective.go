@@ -51,6 +51,15 @@ func RequireDense(self, what string, b *tensor.Bucket) error {
 	return nil
 }
 
+// RequireFloat32 refuses a push of elements that servers do not combine.
+func RequireFloat32(self string, b *tensor.Bucket) error {
+	if !b.Type.Is32() {
+		return fmt.Errorf("%s cannot push bucket %d to a server: servers combine %s, not %s", self, b.Index,
+			tensor.Float32, b.Type)
+	}
+	return nil
+}
+
 // RequireSum refuses a sum, or with mean set an average, of elements that have none.
 func RequireSum(self, what string, b *tensor.Bucket, mean bool) error {
 	if t := b.Type; !t.Sums() || mean && !t.Averages() {

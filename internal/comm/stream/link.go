@@ -82,6 +82,9 @@ func newLink(conn *wire.Conn, buckets []tensor.BucketSpec, timeout time.Duration
 // PushPull implements comm.PushPuller. The future's error is a *WaitError at
 // the deadline and a *PeerError if the server is gone; either ends the link.
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
+	if err := op.RequireFloat32(l.Self, b); err != nil {
+		return comm.Completed(err)
+	}
 	r, err := l.Begin(batch, b)
 	if err != nil {
 		return comm.Completed(err)

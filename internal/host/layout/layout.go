@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
 )
@@ -145,6 +146,9 @@ func CheckPlan(params []sdk.ParameterSpec, specs []tensor.BucketSpec) error {
 // checkBucket returns an error if a bucket is invalid, and marks the bucket's parameters in taken.
 // The bucket's spans must be whole parameters in sequence that fill the bucket.
 func checkBucket(b *tensor.BucketSpec, params []sdk.ParameterSpec, taken []bool) error {
+	if !b.Type.Is32() {
+		return fmt.Errorf("it has elements of type %s, but gradients are %s", quote.String(string(b.Type)), tensor.Float32)
+	}
 	end := 0
 	for _, span := range b.Parameters {
 		if span.Parameter < 0 || span.Parameter >= len(params) {

@@ -26,6 +26,10 @@ func TestLayOutRefuses(t *testing.T) {
 		t.Error("a good plan gave gradients outside of their buckets")
 	}
 	for want, spoil := range map[string]func([]tensor.BucketSpec) []tensor.BucketSpec{
+		`elements of type "int64", but gradients are float32`: func(b []tensor.BucketSpec) []tensor.BucketSpec {
+			b[0].Type = tensor.Int64
+			return b
+		},
 		"leaves parameter table out of every bucket": func(b []tensor.BucketSpec) []tensor.BucketSpec { return b[:1] },
 		"there is no parameter 2": func(b []tensor.BucketSpec) []tensor.BucketSpec {
 			b[0].Parameters[0].Parameter = 2

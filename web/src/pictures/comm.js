@@ -16,7 +16,7 @@ const measures = {
 };
 
 // The name of a line consists of the parts in which rows differ.
-const parts = ['operation', 'server', 'hook', 'transport', 'trainers', 'servers', 'mode', 'place', 'sparse'];
+const parts = ['operation', 'server', 'hook', 'transport', 'trainers', 'servers', 'mode', 'place', 'sparse', 'dtype'];
 const worded = { trainers: (v) => count(v, 'trainer'), servers: (v) => count(v, 'server'), sparse: (v) => (v ? 'sparse' : 'dense') };
 
 // telling returns as few parts as distinguish all lines.

@@ -111,6 +111,9 @@ func (l *link) open(store *comm.Store, specs []tensor.BucketSpec) (err error) {
 // PushPull implements comm.PushPuller. The future's error is a *WaitError at
 // the deadline and a *PeerError if the server is gone; either ends the link.
 func (l *link) PushPull(batch int64, b *tensor.Bucket) *comm.Future {
+	if err := op.RequireFloat32(l.Self, b); err != nil {
+		return comm.Completed(err)
+	}
 	if p := op.At(l.pushes, b.Index); p != nil {
 		p.reap() // the last answer may have had no waiter
 	}
