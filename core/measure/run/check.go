@@ -159,7 +159,7 @@ func oldContract(p *process) string {
 	if !host.ParseVersion(p.Contract()).Before(host.Checks) {
 		return ""
 	}
-	return fmt.Sprintf("plugin %s speaks version %s of psbench's contract with plugins, and checks came with %s: build it with the sdk of this psbench",
+	return fmt.Sprintf("plugin %s speaks version %s of psbench's contract with plugins, but checks need %s: build it with the sdk of this psbench",
 		p.Plugin.Name, p.Contract(), host.Checks)
 }
 

@@ -94,7 +94,7 @@ func beside(links registry.Links) *config.Experiment {
 func TestContractsOfTrainers(t *testing.T) {
 	for contract, want := range map[string]string{
 		"2.1": "", "2.2": "", "3.0": "",
-		"2.0": "trainer a_trainer of plugin builtin speaks version 2.0 of psbench's contract with plugins, and calls of the protocol, which hook a_hook of plugin builtin speaks, came with 2.1: build the trainer's plugin with the sdk of this psbench",
+		"2.0": "trainer a_trainer of plugin builtin speaks version 2.0 of psbench's contract with plugins, but hook a_hook of plugin builtin speaks the protocol, which needs 2.1: build the trainer's plugin with the sdk of this psbench",
 	} {
 		t.Run(contract, func(t *testing.T) {
 			for _, e := range []*config.Experiment{beside(registry.Links{}),
