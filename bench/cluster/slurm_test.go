@@ -163,7 +163,7 @@ func otherPlugin(t *testing.T, s *slurm) {
 		t.Fatalf("where both have it: %v\n%s", err, out)
 	}
 	for place, want := range map[string]string{
-		foreign:               "another one here than on the core's host",
+		foreign:               "differs from the one on the core's host",
 		filepath.Dir(foreign): "cannot be read",
 	} {
 		empty := t.TempDir()

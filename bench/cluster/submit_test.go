@@ -182,7 +182,7 @@ func submittedLosesItsFirstNode(t *testing.T, s *slurm) {
 
 // lostFirst matches the message about a job whose first node is lost. Either the node stops sending, or Slurm
 // notices the loss first.
-var lostFirst = regexp.MustCompile(`(?m)^psbench: job \d+ on node\[1-2\](: nothing has come for 4 s: its first node gives no sign| has ended without its result: .+)$`)
+var lostFirst = regexp.MustCompile(`(?m)^psbench: job \d+ on node\[1-2\](: nothing has come for 4 s: its first node does not answer| has ended without its result: .+)$`)
 
 // A sweep is a job array over four nodes. One node is lost, and others do its round. Ctrl-C ends the array, and the
 // same command resumes it.

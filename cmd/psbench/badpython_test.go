@@ -44,7 +44,7 @@ var pythonHarms = map[string]pythonHarm{
 	"hangs": {kind: "ddp-hook", does: "hangs", args: "--rpc-timeout 3",
 		want: "waited ...hook" + ofBad},
 	"leaves threads": {kind: "ddp-hook", does: "threads",
-		warn: "is hook bad of plugin bad, and leaves running what its Close, or the end of its pass, must end: 3 threads"},
+		warn: "is hook bad of plugin bad, and leaves running after its Close or the end of its pass: 3 threads"},
 	"leaves a process": {kind: "ddp-hook", does: "forks"},
 	"goes on twice":    {kind: "ddp-hook", does: "forked"},
 	"prints": {kind: "ddp-hook", does: "prints", args: "--plugin-output quiet",

@@ -267,7 +267,7 @@ func (f *faultRun) endedNaming(victim string) {
 	if !strings.Contains(text, "waited 10 s for ") {
 		f.t.Errorf("it did not wait for 10 s:\n%s", text)
 	}
-	if !strings.HasSuffix(text, " from "+victim) && !strings.HasSuffix(text, "; "+victim+" gives no sign of life") {
+	if !strings.HasSuffix(text, " from "+victim) && !strings.HasSuffix(text, "; "+victim+" sends no heartbeat") {
 		f.t.Errorf("%s is not named:\n%s", victim, text)
 	}
 }

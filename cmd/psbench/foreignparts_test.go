@@ -27,12 +27,12 @@ func TestVerifyOfForeignParts(t *testing.T) {
 		},
 		"--trainer planless": {
 			"ERROR ragged_last_batch_t1_s1           did not run: trainer0: trainer planless, Plan: nothing can be planned",
-			"none of 13 cases ran to its end, 9 did not run, 4 skipped\n",
-			"psbench: not every reference case agrees: none ran to its end, 9 of 13 failed on the way\n",
+			"none of 13 cases completed, 9 did not run, 4 skipped\n",
+			"psbench: not every reference case agrees: none completed, 9 of 13 failed\n",
 		},
 		"--model narrow": {
 			"skip  rpc_average_dense_t2_s1: data inline: sample 0, position 1 ",
-			"none of 13 cases ran to its end, 13 skipped\n",
+			"none of 13 cases completed, 13 skipped\n",
 			"psbench: no reference case could run: none fits the parts and settings given\n",
 		},
 		"--model missing": {"psbench: --model: plugin forgetful has no model missing, though " + file + " says so\n"},

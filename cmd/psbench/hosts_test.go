@@ -72,7 +72,7 @@ func TestHostsShowsAllTasks(t *testing.T) {
 func TestHostsWithoutATask(t *testing.T) {
 	out, errs := tasksOf(t, 3, 2, nothing, "--rpc-timeout", "1")
 	for rank, said := range errs {
-		if want := fmt.Sprintf("psbench: not all of 3 tasks have come in time: rank %d on ",
+		if want := fmt.Sprintf("psbench: not all of 3 tasks have answered in time: rank %d on ",
 			rank); !strings.HasPrefix(said, want) || strings.Count(said, "\n") != 1 || out[rank] != "" {
 			t.Errorf("rank %d says %q and shows %q", rank, said, out[rank])
 		}

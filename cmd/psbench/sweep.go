@@ -236,7 +236,7 @@ func (a *app) plan(cmd *cobra.Command, spec *sweep.Spec, yes bool) (*sweep.Plan,
 		program, err = executable.Resolve(program)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("psbench does not find itself: %w", err)
+		return nil, fmt.Errorf("psbench cannot find its own program: %w", err)
 	}
 	hosts, across, err := a.hostsOf(cmd)
 	if err != nil {

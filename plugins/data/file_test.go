@@ -105,7 +105,7 @@ func TestTooLongLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = parsedFile{in, parse}.read(&fileSamples{files: []datafile.File{in}})
-			if want := "the line is longer than 64 MiB, which is the most that is read"; err == nil ||
+			if want := "the line is longer than 64 MiB, the most that psbench reads"; err == nil ||
 				!strings.HasSuffix(err.Error(), want) {
 				t.Errorf("%s: error is %.200v, want %s", format, err, want)
 			}

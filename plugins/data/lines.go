@@ -24,7 +24,7 @@ func (b *boundedLines) Read(p []byte) (int, error) {
 		b.length += n
 	}
 	if b.length > longestLineMiB<<20 {
-		return n, fmt.Errorf("the line is longer than %d MiB, which is the most that is read", longestLineMiB)
+		return n, fmt.Errorf("the line is longer than %d MiB, the most that psbench reads", longestLineMiB)
 	}
 	return n, err
 }

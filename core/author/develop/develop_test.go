@@ -85,7 +85,7 @@ func TestSourceInPython(t *testing.T) {
 	dir := t.TempDir()
 	w := watch{program: "median.py"}
 	if _, err := w.read(dir); err == nil ||
-		!strings.HasSuffix(err.Error(), "has no source of a plugin: no file of Python") {
+		!strings.HasSuffix(err.Error(), "has no plugin source: no file of Python") {
 		t.Errorf("an empty folder gives %v", err)
 	}
 	write(t, dir, "median.py", "first")

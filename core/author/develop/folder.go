@@ -19,7 +19,7 @@ import (
 func Claim(dir string) (release func(), err error) {
 	f, err := os.Open(dir) // #nosec G304 -- the user's
 	if err != nil {
-		return nil, fmt.Errorf("the folder of a plugin's source cannot be opened: %w", err)
+		return nil, fmt.Errorf("the plugin's source folder cannot be opened: %w", err)
 	}
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // #nosec G115 -- a descriptor
 	if errors.Is(err, syscall.EWOULDBLOCK) {

@@ -66,7 +66,7 @@ func (w *watch) read(dir string) (source, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("folder %s has no source of a plugin: %w", dir, err)
+		return nil, fmt.Errorf("folder %s has no plugin source: %w", dir, err)
 	}
 	if IsScript(w.program) {
 		return s, nil

@@ -84,7 +84,7 @@ var Kinds = []Kind{
 	},
 	{
 		Name: "data", Kind: sdk.KindData, title: "data",
-		Does:  "random samples as the model takes them, which can be learnt",
+		Does:  "learnable random samples in the form that the model takes",
 		wrong: `{"samples": 0}`,
 		run:   "--data NAME",
 	},

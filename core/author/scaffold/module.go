@@ -47,7 +47,7 @@ func CloneAt(dir string) (Module, error) {
 	}
 	is, err := isClone(dir)
 	if err == nil && !is {
-		err = fmt.Errorf("%s is no clone of psbench: there must be a go.mod of module %s", quote.Word(dir), psbench)
+		err = fmt.Errorf("%s is not a clone of psbench: it needs a go.mod of module %s", quote.Word(dir), psbench)
 	}
 	return Module{Clone: dir}, err
 }
@@ -90,7 +90,7 @@ func (m Module) files(path string) (goMod, goSum []byte, err error) {
 	if m.Clone != "" {
 		if strings.ContainsFunc(m.Clone, func(r rune) bool { return r == '\\' || unicode.IsControl(r) }) {
 			return nil, nil,
-				fmt.Errorf("the clone %s has a backslash or a control character in its path, which Go takes for no folder: move it, or name it by a link without one",
+				fmt.Errorf("the clone %s has a backslash or a control character in its path, which Go does not accept: move the clone, or give a link without such a character",
 					quote.Word(m.Clone))
 		}
 		version = "v0.0.0"

@@ -29,14 +29,14 @@ var words = strings.Fields(
 // not hide another module. Python searches the script's folder first, also for modules that the script imports.
 func CheckName(ctx context.Context, name string, kind Kind, language Language) error {
 	if !namePattern.MatchString(name) {
-		return fmt.Errorf("the name %s must begin with a letter and be made of at most 100 letters, digits, _ and -: it is a key, a folder and a program",
+		return fmt.Errorf("the name %s must begin with a letter and have at most 100 letters, digits, _ and -, because it names a key, a folder and a program",
 			quote.String(name))
 	}
 	if language != Python {
 		return nil
 	}
 	if strings.Contains(name, "-") {
-		return fmt.Errorf("the name %s must have no -, which no module of Python may have: try %s", quote.String(name),
+		return fmt.Errorf("the name %s must have no -, because it names a Python module: try %s", quote.String(name),
 			strings.ReplaceAll(name, "-", "_"))
 	}
 	instead := fmt.Sprintf("choose another name, such as %s_%s", name, kind.Kind)
@@ -45,7 +45,7 @@ func CheckName(ctx context.Context, name string, kind Kind, language Language) e
 		return fmt.Errorf("the name %s belongs to a module that plugins import, which %s.py would hide: %s",
 			quote.String(name), name, instead)
 	case slices.Contains(words, strings.ToLower(name)):
-		return fmt.Errorf("the name %s is a word of Python itself: %s", quote.String(name), instead)
+		return fmt.Errorf("the name %s is a reserved word of Python: %s", quote.String(name), instead)
 	case isModule(ctx, name):
 		return fmt.Errorf("the name %s belongs to a module of Python, which %s.py would hide: %s", quote.String(name),
 			name, instead)

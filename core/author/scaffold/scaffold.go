@@ -71,7 +71,7 @@ func (p Project) Write() (paths []string, err error) {
 			case errors.Is(err, syscall.ENOTDIR):
 				err = fmt.Errorf("%s is no folder: --dir gives another one", quote.Word(p.Dir))
 			case err == nil:
-				err = fmt.Errorf("there is a file %s already, and nothing is written over: --dir gives another folder",
+				err = fmt.Errorf("file %s already exists, and psbench does not overwrite it: give another folder by --dir",
 					quote.Word(filepath.Join(p.Dir, name)))
 			}
 			return nil, err

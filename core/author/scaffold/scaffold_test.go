@@ -112,8 +112,8 @@ func TestNothingIsWrittenOver(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Project{Kind: Kinds[0], Language: Go, Name: "mine", Dir: dir, With: clone(t)}.Write()
-			if want := "there is a file " + path +
-				" already, and nothing is written over: --dir gives another folder"; err == nil || err.Error() != want {
+			if want := "file " + path +
+				" already exists, and psbench does not overwrite it: give another folder by --dir"; err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
 			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -146,11 +146,11 @@ func TestNames(t *testing.T) {
 func TestNamesInPython(t *testing.T) {
 	kind := Kinds[slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == "hook" })]
 	for name, want := range map[string]string{
-		"top-k": `the name "top-k" must have no -, which no module of Python may have: try top_k`,
+		"top-k": `the name "top-k" must have no -, because it names a Python module: try top_k`,
 		"torch": `the name "torch" belongs to a module that plugins import, which torch.py would hide: choose another name, such as torch_hook`,
 		"grpc":  `the name "grpc" belongs to a module that plugins import, which grpc.py would hide: choose another name, such as grpc_hook`,
-		"class": `the name "class" is a word of Python itself: choose another name, such as class_hook`,
-		"none":  `the name "none" is a word of Python itself: choose another name, such as none_hook`,
+		"class": `the name "class" is a reserved word of Python: choose another name, such as class_hook`,
+		"none":  `the name "none" is a reserved word of Python: choose another name, such as none_hook`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := CheckName(t.Context(), name, kind, Python); err == nil || err.Error() != want {
@@ -287,7 +287,7 @@ func TestClones(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			want := dir + " is no clone of psbench: there must be a go.mod of module github.com/psbench/psbench"
+			want := dir + " is not a clone of psbench: it needs a go.mod of module github.com/psbench/psbench"
 			if _, err := CloneAt(dir); err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}

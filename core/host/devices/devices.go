@@ -100,7 +100,7 @@ func (d Device) CheckMemory(ranks []string, bytes int64) error {
 	if d.FreeBytes == 0 || bytes <= d.FreeBytes {
 		return nil
 	}
-	return fmt.Errorf("%s has no memory for %s: parameters, gradients and tables there need %d bytes at least, but %d are free: choose a smaller model, or end what else uses the device",
+	return fmt.Errorf("%s has too little memory for %s: parameters, gradients and tables need at least %d bytes, but %d are free: choose a smaller model, or end other programs on the device",
 		d.title(), strings.Join(ranks, ", "), bytes, d.FreeBytes)
 }
 

@@ -53,14 +53,14 @@ func TestProbe(t *testing.T) {
 		{"two cards", twoCards, ""},
 		{"an error", `{"error": "there is no CUDA driver"}`, "there is no CUDA driver"},
 		{"a crash", "crash",
-			asks + `ended with signal: killed, saying "the driver fell over": look at the driver, as by nvidia-smi`},
-		{"silence", "hang", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
-		{"no end of words", "flood", asks + "did not answer within 300ms: look at the driver, as by nvidia-smi"},
-		{"words", "hello\x1b", asks + `says "hello\x1b", which is no list of devices: look at what the driver prints`},
-		{"nothing", "{}", asks + `says "{}", which is no list of devices: look at what the driver prints`},
+			asks + `ended with signal: killed, saying "the driver fell over": check the driver, for example with nvidia-smi`},
+		{"silence", "hang", asks + "did not answer within 300ms: check the driver, for example with nvidia-smi"},
+		{"no end of words", "flood", asks + "did not answer within 300ms: check the driver, for example with nvidia-smi"},
+		{"words", "hello\x1b", asks + `printed "hello\x1b", which is not a list of devices: look for messages from the driver`},
+		{"nothing", "{}", asks + `printed "{}", which is not a list of devices: look for messages from the driver`},
 		{"no device", `{"list": {"driver": 1, "mps": {"used": false, "known": ""}, "devices": []}}`,
 			asks +
-				`says "{\"list\": {\"driver\": 1, \"mps\": {\"used\": false, \"known\": \"\"}, \"devices\": []}}", which is no list of devices: look at what the driver prints`},
+				`printed "{\"list\": {\"driver\": 1, \"mps\": {\"used\": false, \"known\": \"\"}, \"devices\": []}}", which is not a list of devices: look for messages from the driver`},
 		{"a peer that is none", strings.Replace(twoCards, "[1]", "[2]", 1), ""},
 		{"another ordinal", strings.Replace(twoCards, `"ordinal": 1`, `"ordinal": 2`, 1), ""},
 		{"more than is known", strings.Replace(twoCards, `"driver"`, `"drivers"`, 1), ""},
@@ -81,7 +81,7 @@ func TestProbe(t *testing.T) {
 			case err == nil:
 				t.Errorf("got %v", list)
 			case c.want == "":
-				if !strings.Contains(err.Error(), "which is no list of devices") {
+				if !strings.Contains(err.Error(), "which is not a list of devices") {
 					t.Errorf("got %v", err)
 				}
 			case err.Error() != c.want:
@@ -114,7 +114,7 @@ func TestDriversThatAreNone(t *testing.T) {
 	}
 	_, err = probe(t.Context(), 30*time.Second, 0)
 	want =
-		regexp.MustCompile(`^libcuda\.so\.1 has no cuInit, so it is no CUDA driver or one before CUDA 9\.2: psbench needs CUDA 11\.0 or newer$`)
+		regexp.MustCompile(`^libcuda\.so\.1 has no cuInit, so it is not a CUDA driver, or it is older than CUDA 9\.2: psbench needs CUDA 11\.0 or newer$`)
 	if err == nil || !want.MatchString(err.Error()) && !strings.Contains(err.Error(), "nodlopen") {
 		t.Errorf("got %v", err)
 	}
@@ -151,23 +151,23 @@ func TestMPS(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	see(false, "no control daemon of MPS has its pipe in "+folder)
+	see(false, "no MPS control daemon has its pipe in "+folder)
 	listener, err := net.Listen("unix", control)
 	if err != nil {
 		t.Fatal(err)
 	}
-	see(true, "a control daemon of MPS answers at "+control)
+	see(true, "an MPS control daemon answers at "+control)
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	_ = listener.Close()
-	see(false, control+" is there, but no control daemon of MPS answers at it")
+	see(false, control+" exists, but no MPS control daemon answers there")
 	if err := errors.Join(os.Remove(control), unix.Mkfifo(control, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	see(false, control+" is there, but no control daemon of MPS answers at it")
+	see(false, control+" exists, but no MPS control daemon answers there")
 	reader, err := os.OpenFile(control, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = reader.Close() }()
-	see(true, "a control daemon of MPS answers at "+control)
+	see(true, "an MPS control daemon answers at "+control)
 }

@@ -20,7 +20,7 @@ func TestDouble(t *testing.T) {
 		{"PSBENCH_DOUBLE_VERSION=10010",
 			"the driver serves CUDA 10.1, but psbench needs 11.0 or newer: update the driver"},
 		{"PSBENCH_DOUBLE_FAIL=cuInit:1:46",
-			cannot + "cuInit gives CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process has the device for itself"},
+			cannot + "cuInit gives CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process uses the device exclusively"},
 		{"PSBENCH_DOUBLE_FAIL=cuInit:1:803",
 			cannot +
 				"cuInit gives CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803: libcuda.so.1 and the kernel's module are of different versions: restart the machine, or give a container the library of its host"},

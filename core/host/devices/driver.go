@@ -90,7 +90,7 @@ func ask(ranks int) (*List, error) {
 // noDevice returns the error for a driver that reports no device.
 func noDevice() error {
 	if v := visible(); v != nil {
-		return fmt.Errorf("the driver shows no device, and %s is %q, which hides those that it does not name",
+		return fmt.Errorf("the driver shows no device: %s is %q and hides all devices that it does not name",
 			visibleVariable, *v)
 	}
 	return errors.New(
@@ -120,7 +120,7 @@ func open() (*driver, error) {
 		symbol, err := purego.Dlsym(handle, f.name)
 		if err != nil {
 			return nil, fmt.Errorf(
-				"%s has no %s, so it is no CUDA driver or one before CUDA 9.2: psbench needs CUDA %s or newer",
+				"%s has no %s, so it is not a CUDA driver, or it is older than CUDA 9.2: psbench needs CUDA %s or newer",
 				library, f.name, Version(LeastDriver))
 		}
 		purego.RegisterFunc(f.at, symbol)
@@ -135,9 +135,9 @@ func open() (*driver, error) {
 // errorTexts explains those errors of cuInit that a user can fix.
 var errorTexts = map[int32]string{
 	34: "CUDA_ERROR_STUB_LIBRARY, 34: " + library +
-		" is the stub to link with: put the folder of the driver's own before it in LD_LIBRARY_PATH",
-	46:  "CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process has the device for itself",
-	802: "CUDA_ERROR_SYSTEM_NOT_READY, 802: the services that the devices need, as nvidia-fabricmanager, do not run",
+		" is a stub for linking only: put the real driver's folder before it in LD_LIBRARY_PATH",
+	46:  "CUDA_ERROR_DEVICE_UNAVAILABLE, 46: another process uses the device exclusively",
+	802: "CUDA_ERROR_SYSTEM_NOT_READY, 802: a service that the devices need, such as nvidia-fabricmanager, is not running",
 	803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, 803: " + library +
 		" and the kernel's module are of different versions: restart the machine, or give a container the library of its host",
 	804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, 804: the kernel's module is too old for " + library +

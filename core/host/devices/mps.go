@@ -23,12 +23,12 @@ func lookForMPS() MPS {
 	control := filepath.Join(folder, "control")
 	info, err := os.Stat(control) // #nosec G703 -- where the driver looks, too
 	if err != nil {
-		return MPS{Known: fmt.Sprintf("no control daemon of MPS has its pipe in %s", folder)}
+		return MPS{Known: fmt.Sprintf("no MPS control daemon has its pipe in %s", folder)}
 	}
 	if listened(control, info.Mode()) {
-		return MPS{Used: true, Known: fmt.Sprintf("a control daemon of MPS answers at %s", control)}
+		return MPS{Used: true, Known: fmt.Sprintf("an MPS control daemon answers at %s", control)}
 	}
-	return MPS{Known: fmt.Sprintf("%s is there, but no control daemon of MPS answers at it", control)}
+	return MPS{Known: fmt.Sprintf("%s exists, but no MPS control daemon answers there", control)}
 }
 
 // listened reports whether a process listens on a socket or named pipe. listened never blocks.

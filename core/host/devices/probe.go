@@ -58,7 +58,7 @@ func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error
 	out, err := executable.Output(ctx, patience, "/proc/self/exe", Argument, strconv.Itoa(ranks))
 	if err != nil {
 		return nil, fmt.Errorf(
-			"the process that asks the CUDA driver for its devices %w: look at the driver, as by nvidia-smi",
+			"the process that asks the CUDA driver for its devices %w: check the driver, for example with nvidia-smi",
 			err)
 	}
 	var a answer
@@ -71,7 +71,7 @@ func probe(ctx context.Context, patience time.Duration, ranks int) (*List, error
 		return a.List, nil
 	default:
 		return nil,
-			fmt.Errorf("the process that asks the CUDA driver for its devices says %s, which is no list of devices: look at what the driver prints",
+			fmt.Errorf("the process that asks the CUDA driver for its devices printed %s, which is not a list of devices: look for messages from the driver",
 				quote.String(strings.TrimSpace(string(out))))
 	}
 }

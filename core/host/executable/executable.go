@@ -60,7 +60,7 @@ func Paths(command []string) ([]string, error) {
 	next := []string{command[0]}
 	for depth := 0; len(next) > 0; depth++ {
 		if depth > deepest {
-			return nil, fmt.Errorf("%s has an interpreter that has one, more than %d times", command[0], deepest)
+			return nil, fmt.Errorf("%s has a chain of more than %d interpreters", command[0], deepest)
 		}
 		for _, path := range next {
 			if err := add(path); err != nil {
@@ -153,12 +153,12 @@ func interpreters(path string) (programs, arguments []string, err error) {
 		// An option may take the next word as its value, or change where env searches for programs.
 		case strings.HasPrefix(word, "-") || strings.HasPrefix(word, "PATH="):
 			return nil, nil,
-				fmt.Errorf("%s is a script of env with %s, so psbench cannot tell which program it runs: env may have -S, -i and variables there",
+				fmt.Errorf("%s runs env with %s, so psbench cannot tell which program it starts: only -S, -i and variables may follow env",
 					path, word)
 		}
 		program, err := exec.LookPath(word)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s is a script of %s, which is not found: %w", path, word, err)
+			return nil, nil, fmt.Errorf("%s is a script for %s, which is not found: %w", path, word, err)
 		}
 		return append(programs, program), words[2+i:], nil
 	}

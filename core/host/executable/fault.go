@@ -68,7 +68,7 @@ func scriptFault(path string, start []byte) string {
 		return fmt.Sprintf("is longer than the %d bytes that the kernel reads%s", longestLine-1, instead)
 	// After -S, env treats a carriage return as white space.
 	case bytes.HasSuffix(line, []byte("\r")) && (!isEnv(words) || len(words) < 2 || words[1] != "-S"):
-		return fmt.Sprintf("ends in a carriage return, as lines of Windows do, which the system takes for a part of %s: sed -i 's/\\r$//' %s makes them lines of Unix",
+		return fmt.Sprintf("ends in a Windows carriage return, which becomes part of %s: sed -i 's/\\r$//' %s removes the carriage returns",
 			quote.String(words[len(words)-1]+"\r"), quote.Shell(path))
 	}
 	switch info, err := os.Stat(words[0]); {
@@ -104,7 +104,7 @@ func elfFault(file *os.File, name string) string {
 	}
 	defer func() { _ = own.Close() }()
 	if program.Machine != own.Machine {
-		return fmt.Sprintf("%s is a program for another machine (%s) than this one (%s): build it here", name,
+		return fmt.Sprintf("%s is a program for %s, but this machine is %s: build it here", name,
 			machineOf(program), machineOf(own))
 	}
 	for _, part := range program.Progs {
@@ -116,7 +116,7 @@ func elfFault(file *os.File, name string) string {
 		path := string(bytes.TrimRight(loader, "\x00"))
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Sprintf(
-				"%s is built for the C library whose loader is %s, which is not there: build it here, or statically",
+				"%s needs a C library with the loader %s, which this machine lacks: build it here, or link it statically",
 				name, quote.Word(path))
 		}
 	}

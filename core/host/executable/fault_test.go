@@ -25,9 +25,9 @@ func TestFault(t *testing.T) {
 		"with a space": {"#! /usr/bin/env -S sh -e" + body, ""},
 		"a program":    {string(own), ""},
 		"a carriage return": {"#!/bin/sh\r" + body,
-			`the first line of FILE ends in a carriage return, as lines of Windows do, which the system takes for a part of "/bin/sh\r": sed -i 's/\r$//' FILE makes them lines of Unix`},
-		"a carriage return after env":  {"#!/usr/bin/env sh\r" + body, `a part of "sh\r"`},
-		"a carriage return of options": {"#!/bin/sh -e\r" + body, `a part of "-e\r"`},
+			`the first line of FILE ends in a Windows carriage return, which becomes part of "/bin/sh\r": sed -i 's/\r$//' FILE removes the carriage returns`},
+		"a carriage return after env":  {"#!/usr/bin/env sh\r" + body, `part of "sh\r"`},
+		"a carriage return of options": {"#!/bin/sh -e\r" + body, `part of "-e\r"`},
 		"a carriage return split":      {"#!/usr/bin/env -S sh -e\r" + body, ""},
 		"a byte order mark": {"\xef\xbb\xbf#!/bin/sh" + body,
 			"FILE begins with a byte order mark, but #! must be its first two bytes"},
@@ -47,7 +47,7 @@ func TestFault(t *testing.T) {
 			"is longer than the 255 bytes that the kernel reads"},
 		"an empty file": {"", "FILE is empty"},
 		"of another machine": {string(foreign),
-			"FILE is a program for another machine (riscv) than this one ("},
+			"FILE is a program for riscv, but this machine is "},
 		"half a program": {elf.ELFMAG, "FILE is a damaged program"},
 	} {
 		t.Run(name, func(t *testing.T) {

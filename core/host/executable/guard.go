@@ -41,7 +41,7 @@ func guard(path string, info fs.FileInfo) error {
 		what = "folder"
 	}
 	if owner := int(stat.Uid); owner != 0 && owner != os.Getuid() {
-		return fmt.Errorf("%s %s belongs to the user with number %d, who can change it: it must be yours or root's",
+		return fmt.Errorf("%s %s belongs to user %d, who can change it: it must belong to you or root",
 			what, quote.Word(path), owner)
 	}
 	writable, listed, err := byOthers(path, info.Mode(), int(stat.Gid))

@@ -82,7 +82,7 @@ func Plain(r io.Reader) (io.Reader, error) {
 
 // TooLarge returns the error of Read for a file above the limit.
 func TooLarge(path string) error {
-	return fmt.Errorf("file %s has more than %d MiB, which is the most that is read", quote.Word(path), MaxMiB)
+	return fmt.Errorf("file %s has more than %d MiB, the most that psbench reads", quote.Word(path), MaxMiB)
 }
 
 // ReadMap reads the file at path and decodes it like Map.

@@ -14,8 +14,8 @@ func TestReadIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.json")
 	for size, want := range map[int64]string{
 		MaxMiB << 20:     "",
-		MaxMiB<<20 + 1:   "file " + path + " has more than 64 MiB, which is the most that is read",
-		MaxMiB << 20 * 2: "file " + path + " has more than 64 MiB, which is the most that is read",
+		MaxMiB<<20 + 1:   "file " + path + " has more than 64 MiB, the most that psbench reads",
+		MaxMiB << 20 * 2: "file " + path + " has more than 64 MiB, the most that psbench reads",
 	} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			if err := os.WriteFile(path, nil, 0o600); err != nil {

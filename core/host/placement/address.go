@@ -75,11 +75,11 @@ func ChooseAddress(want string, have []Interface) (netip.Addr, error) {
 	case len(chosen) == 1:
 		return chosen[0], nil
 	case len(chosen) > 1 && byNetwork:
-		return netip.Addr{}, fmt.Errorf("has %s here, but must be one: name a smaller network, or an interface",
+		return netip.Addr{}, fmt.Errorf("matches %s here, but must match one address: name a smaller network, or an interface",
 			strings.Join(found, " and "))
 	case len(chosen) > 1:
 		return netip.Addr{},
-			fmt.Errorf("has the addresses %s, but must have one: give a network that has one of them, as in %s/%d",
+			fmt.Errorf("has the addresses %s, but psbench needs one: give a network that contains one of them, as in %s/%d",
 				strings.Join(found, " and "), chosen[0], chosen[0].BitLen())
 	case byNetwork:
 		return netip.Addr{}, fmt.Errorf("has no address here: there are %s", listed(have))

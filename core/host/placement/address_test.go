@@ -50,8 +50,8 @@ func TestChoose(t *testing.T) {
 		})
 	}
 	for want, sentence := range map[string]string{
-		"eth1":           "has the addresses 192.168.1.2 and 192.168.2.2, but must have one: give a network that has one of them, as in 192.168.1.2/32",
-		"192.168.0.0/16": "has 192.168.1.2 of eth1 and 192.168.2.2 of eth1 here, but must be one: name a smaller network, or an interface",
+		"eth1":           "has the addresses 192.168.1.2 and 192.168.2.2, but psbench needs one: give a network that contains one of them, as in 192.168.1.2/32",
+		"192.168.0.0/16": "matches 192.168.1.2 of eth1 and 192.168.2.2 of eth1 here, but must match one address: name a smaller network, or an interface",
 		"10.1.0.0/16":    "has no address here: there are " + all,
 		"eth7":           "is neither an interface of this host nor a network as in 10.0.0.0/8: there are " + all,
 		"10.0.0.5":       "is neither an interface of this host nor a network as in 10.0.0.0/8: there are " + all,

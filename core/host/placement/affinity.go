@@ -45,7 +45,7 @@ func Pins(host Host, processes []Process, affinity Affinity) (pins map[string]Pi
 	case affinity == Anywhere:
 		return nil, ""
 	case host.cores() == 0:
-		return nil, fmt.Sprintf("%s does not tell its CPUs: affinity is %s there, not %s",
+		return nil, fmt.Sprintf("%s does not report its CPUs: affinity is %s there, not %s",
 			host.Name, Anywhere, affinity)
 	}
 	nodeOf := make(map[string]int, len(processes)) // indices into host.Nodes

@@ -246,7 +246,7 @@ func noneHas(hosts []Host, kind Kind, policy Policy) string {
 	case len(hosts) == 1:
 		return hosts[0].Name + " has none"
 	case policy == Apart:
-		return fmt.Sprintf("no host that is for %ss, of %d hosts, has one", kind, len(hosts))
+		return fmt.Sprintf("none of the hosts for %ss, of %d hosts, has one", kind, len(hosts))
 	default:
 		return fmt.Sprintf("none of %d hosts has one", len(hosts))
 	}

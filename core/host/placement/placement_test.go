@@ -114,7 +114,7 @@ func TestPlan(t *testing.T) {
 		},
 		"no device for servers": {
 			mixed[:3], processesOf(2, 0, 0, 1, false), Apart,
-			"server0 computes on a CUDA device, but no host that is for servers, of 3 hosts, has one that CUDA_VISIBLE_DEVICES leaves visible",
+			"server0 computes on a CUDA device, but none of the hosts for servers, of 3 hosts, has one that CUDA_VISIBLE_DEVICES leaves visible",
 		},
 		"a companion of nobody": {
 			hosts(1, 1, 1, 0), []Process{{Name: "a.hook", Kind: Trainer, Beside: "a"}}, Spread,
@@ -342,7 +342,7 @@ func TestLay(t *testing.T) {
 		},
 		"unknown CPUs": {
 			unknown, processesOf(1, 0, 0, 0, false), OnNode, "data - trainer0 -",
-			[]string{"node1 does not tell its CPUs: affinity is none there, not numa"},
+			[]string{"node1 does not report its CPUs: affinity is none there, not numa"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

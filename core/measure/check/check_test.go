@@ -96,10 +96,10 @@ func TestRowsThatAreWrongAreNamed(t *testing.T) {
 		"no row": func(g *tensor.Gradient) {
 			g.Rows, g.Values = g.Rows[:len(g.Rows)-1], g.Values[:len(g.Values)-4]
 		},
-		"row 9, which nobody":   func(g *tensor.Gradient) { n := len(g.Rows); _ = g.SetRows(n + 1); g.Rows[n] = 9 },
-		"but":                   func(g *tensor.Gradient) { g.Values[1] = math.Nextafter32(g.Values[1], 9) },
-		"NaN in the place of":   func(g *tensor.Gradient) { g.Values[1] = float32(math.NaN()) },
-		"+Inf in the place of ": func(g *tensor.Gradient) { g.Values[1] = float32(math.Inf(1)) },
+		"row 9, which no rank": func(g *tensor.Gradient) { n := len(g.Rows); _ = g.SetRows(n + 1); g.Rows[n] = 9 },
+		"but":                  func(g *tensor.Gradient) { g.Values[1] = math.Nextafter32(g.Values[1], 9) },
+		"NaN instead of":       func(g *tensor.Gradient) { g.Values[1] = float32(math.NaN()) },
+		"+Inf instead of ":     func(g *tensor.Gradient) { g.Values[1] = float32(math.Inf(1)) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {

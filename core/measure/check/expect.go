@@ -94,7 +94,7 @@ func (op *operation) compare() (elements int, m *Mismatch, err error) {
 func (op *operation) difference(member, element int, got, first float32, c column) *Mismatch {
 	switch {
 	case !c.fits(got):
-		return op.mismatch(member, element, fmt.Sprintf("%v in the place of %v", got, float32(c.want)))
+		return op.mismatch(member, element, fmt.Sprintf("%v instead of %v", got, float32(c.want)))
 	case op.equal() && math.Float32bits(got) != math.Float32bits(first) && got == got: //nolint:gocritic // NaN
 		return op.mismatch(member, element, fmt.Sprintf("%v, but %v on %s", got, first, op.run.Names[op.ranks[0]]))
 	}

@@ -48,7 +48,7 @@ func (op *operation) compareMember(member int, got *record.Slice, until int, num
 			break
 		}
 		if next == len(numbers) || op.inSlice(row, numbers[next]) < 0 {
-			return elements, op.mismatch(member, place(row, 0), fmt.Sprintf("row %d, which nobody has", row))
+			return elements, op.mismatch(member, place(row, 0), fmt.Sprintf("row %d, which no rank has", row))
 		}
 		if row != numbers[next] {
 			break

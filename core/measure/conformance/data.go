@@ -32,7 +32,7 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 	trials["again"] = func(ctx context.Context) error {
 		out, err := c.read(ctx, part, alone)
 		if err == nil && !slices.Equal(batches(out)[0], whole[0]) {
-			err = errors.New("the batches of a second run are not those of the first")
+			err = errors.New("a second run has other batches than the first")
 		}
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *Check) dataTrials(part sdk.Part, trials map[string]func(context.Context
 		shared := reading{trainers: 3, epochs: 2, batchSize: alone.batchSize}
 		switch {
 		case samples < 2:
-			return errUnseen("there is one sample, which no two trainers can share")
+			return errUnseen("one sample cannot be divided between two trainers")
 		case len(whole[0]) < shared.trainers:
 			shared.trainers, shared.batchSize = min(shared.trainers, samples), 1
 			out, err := c.read(ctx, part, reading{trainers: 1, epochs: 1, batchSize: 1})
@@ -135,7 +135,7 @@ func (c *Check) readFor(ctx context.Context, part sdk.Part, how reading) (*resul
 			return out, err
 		}
 	}
-	return nil, fmt.Errorf("%w (nor does any other of %d models take it: name one that does, by --model and --set "+
+	return nil, fmt.Errorf("%w (no other of %d models takes it: name one that does, by --model and --set "+
 		"model.setting=value)",
 		first, len(points.Inputs))
 }

@@ -38,7 +38,7 @@ func (c *Check) leftovers(ctx context.Context, part sdk.Part) error {
 		return err
 	}
 	if len(files) > 0 {
-		return fmt.Errorf("it leaves %s, and %d files in all, in the folder for temporary files (TMPDIR)",
+		return fmt.Errorf("it leaves temporary files, such as %s, %d in all, in TMPDIR",
 			files[0].Name(), len(files))
 	}
 	return nil

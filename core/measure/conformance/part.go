@@ -85,7 +85,7 @@ func (c *Check) needsSetting(part sdk.Part, name string) error {
 	return c.tell(outcome{
 		Kind: part.Kind, Key: part.Key, Point: "settings", Outcome: pointUnseen,
 		Promise: "a part is tried with settings that it takes",
-		Why:     fmt.Sprintf("not tried: give %s, for the part says: %v", give, c.first),
+		Why:     fmt.Sprintf("not tried: give %s, because the part says: %v", give, c.first),
 	})
 }
 

@@ -101,8 +101,7 @@ func (c *Check) heldModel() (string, error) {
 	case len(models) > 0:
 		return models[0], nil
 	}
-	return "", errors.New("its plugin has no model, but a server of parameters holds one, so that no run could " +
-		"choose it: serve a model, too, or psbench's own (plugins.Parts)")
+	return "", errors.New("a server of parameters needs a model of the same plugin, which has none: serve a model, too, or psbench's own (plugins.Parts)")
 }
 
 // models returns the keys of all models that the plugin serves. The plugin's own models come first.

@@ -93,7 +93,7 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 		}
 		for rank := range first.Losses {
 			if !slices.Equal(first.Losses[rank], second.Losses[rank]) {
-				return fmt.Errorf("trainer%d tells %.6g in a run of one pass and, in the second pass of another run, "+
+				return fmt.Errorf("trainer%d reports %.6g in a run of one pass but, in the second pass of another run, "+
 					"%.6g",
 					rank, first.Losses[rank], second.Losses[rank])
 			}
@@ -107,7 +107,7 @@ func (c *Check) trainerTrials(part sdk.Part, trials map[string]func(context.Cont
 		}
 		for rank, parameters := range out.Parameters {
 			if !reflect.DeepEqual(parameters, out.Parameters[0]) {
-				return fmt.Errorf("trainer%d ends with other parameters than trainer0: %s",
+				return fmt.Errorf("trainer%d ends with parameters that differ from trainer0's: %s",
 					rank, difference(out.Parameters[0], parameters))
 			}
 		}
@@ -186,15 +186,15 @@ func (c *Check) ordered(ctx context.Context, part sdk.Part, watching map[string]
 func checkLosses(out *result.Result, p pass) error {
 	for rank, list := range out.Losses {
 		if len(list) != p.iterations {
-			return fmt.Errorf("trainer%d of %d tells %d losses of %d iterations",
+			return fmt.Errorf("trainer%d of %d reports %d losses for %d iterations",
 				rank, p.trainers, len(list), p.iterations)
 		}
 		if i := slices.IndexFunc(list, func(v float64) bool { return !numeral.Finite(v) }); i >= 0 {
-			return fmt.Errorf("trainer%d of %d tells a loss of %g of iteration %d", rank, p.trainers, list[i], i)
+			return fmt.Errorf("trainer%d of %d reports a loss of %g in iteration %d", rank, p.trainers, list[i], i)
 		}
 	}
 	if len(out.Losses) != p.trainers {
-		return errors.New("some trainers tell no losses")
+		return errors.New("some trainers report no losses")
 	}
 	return nil
 }

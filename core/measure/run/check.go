@@ -96,7 +96,7 @@ func (r *run) combine(ctx context.Context, server *process, pushed [][][]float32
 			answers = append(answers, values)
 		}
 		if !fit(answers, pushed) {
-			return errors.New(quote.Message(fmt.Sprintf("%s does not say what it makes of gradients: %s", p.Name,
+			return errors.New(quote.Message(fmt.Sprintf("%s does not say how it combines gradients: %s", p.Name,
 				reply.GetUnknown())))
 		}
 		return nil
@@ -159,7 +159,7 @@ func oldContract(p *process) string {
 	if !host.ParseVersion(p.Contract()).Before(host.Checks) {
 		return ""
 	}
-	return fmt.Sprintf("plugin %s speaks version %s of psbench's contract with plugins, and checks came with %s: build it with the sdk of this psbench",
+	return fmt.Sprintf("plugin %s speaks version %s of psbench's contract with plugins, but checks need %s: build it with the sdk of this psbench",
 		p.Plugin.Name, p.Contract(), host.Checks)
 }
 
@@ -184,7 +184,7 @@ func (r *run) unchecked() (list []result.Unchecked) {
 		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin &&
 			!said(r.e.Parts[sdk.KindServer]) {
 			add("what server "+server+" makes of gradients",
-				fmt.Sprintf("it is of plugin %s, and nobody but its own Combine and Finish says what that must be: an error that they always make is not found",
+				fmt.Sprintf("it is of plugin %s, and only its Combine and Finish define the right answer: --check does not find an error that they always make",
 					plugin))
 		}
 	}

@@ -25,15 +25,15 @@ func TestMemoryOfDevices(t *testing.T) {
 	}{
 		"it fits exactly": {sdk.ServiceGradients, []int64{24 * mib}, ""},
 		"it does not": {sdk.ServiceGradients, []int64{24*mib - 1},
-			"cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 25165824 bytes at least, but 25165823 are free: choose a smaller model, or end what else uses the device"},
+			"cuda:0 (Card) has too little memory for trainer0, trainer1, server2: parameters, gradients and tables need at least 25165824 bytes, but 25165823 are free: choose a smaller model, or end other programs on the device"},
 		"nobody knows": {sdk.ServiceGradients, []int64{0}, ""},
 		"two devices":  {sdk.ServiceGradients, []int64{12 * mib, 12 * mib}, ""},
 		"the second": {sdk.ServiceGradients, []int64{12 * mib, 5 * mib},
-			"cuda:1 (Card) has no memory for trainer1: parameters, gradients and tables there need 12582912 bytes at least, but 5242880 are free: choose a smaller model, or end what else uses the device"},
+			"cuda:1 (Card) has too little memory for trainer1: parameters, gradients and tables need at least 12582912 bytes, but 5242880 are free: choose a smaller model, or end other programs on the device"},
 		"parameters": {sdk.ServiceParameters, []int64{35 * mib},
-			"cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 37748736 bytes at least, but 36700160 are free: choose a smaller model, or end what else uses the device"},
+			"cuda:0 (Card) has too little memory for trainer0, trainer1, server2: parameters, gradients and tables need at least 37748736 bytes, but 36700160 are free: choose a smaller model, or end other programs on the device"},
 		"tables": {sdk.ServiceTables, []int64{39 * mib},
-			"cuda:0 (Card) has no memory for trainer0, trainer1, server2: parameters, gradients and tables there need 41943040 bytes at least, but 40894464 are free: choose a smaller model, or end what else uses the device"},
+			"cuda:0 (Card) has too little memory for trainer0, trainer1, server2: parameters, gradients and tables need at least 41943040 bytes, but 40894464 are free: choose a smaller model, or end other programs on the device"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := experiment(0, 0, registry.Links{Server: true})

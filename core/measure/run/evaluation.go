@@ -50,7 +50,7 @@ func checkEvaluation(q *record.Evaluation, epochs int) error {
 	case q.Epoch < 0 || epochs > 0 && q.Epoch >= epochs:
 		return fmt.Errorf("it is of epoch %d, but the run has epochs 0 to %d", q.Epoch, epochs-1)
 	case q.Samples < 1:
-		return fmt.Errorf("epoch %d has %d samples, but must have 1 at least", q.Epoch, q.Samples)
+		return fmt.Errorf("epoch %d has %d samples, but must have at least 1", q.Epoch, q.Samples)
 	case q.Correct != nil && *q.Correct < 0,
 		slices.ContainsFunc(q.Bins, func(b record.Bin) bool { return b.Positives < 0 || b.Negatives < 0 }):
 		return fmt.Errorf("epoch %d counts less than 0 samples", q.Epoch)

@@ -157,7 +157,7 @@ func TestEvaluationsOfAnyPartition(t *testing.T) {
 func TestCheckOfPieces(t *testing.T) {
 	for want, q := range map[string]*record.Evaluation{
 		"": {Epoch: 2, Samples: 1, Correct: new(0), Bins: bins([3]int64{-9, 1, 0})},
-		"epoch 1 has 0 samples, but must have 1 at least":  {Epoch: 1},
+		"epoch 1 has 0 samples, but must have at least 1":  {Epoch: 1},
 		"it is of epoch 3, but the run has epochs 0 to 2":  {Epoch: 3, Samples: 1},
 		"it is of epoch -1, but the run has epochs 0 to 2": {Epoch: -1, Samples: 1},
 		"epoch 0 counts less than 0 samples":               {Samples: 1, Correct: new(-1)},

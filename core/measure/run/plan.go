@@ -81,7 +81,7 @@ func (r *run) checkSteps() error {
 	}
 	t := r.processes.trainers[0]
 	if host.ParseVersion(t.Contract()).Before(host.Protocol) {
-		return fmt.Errorf("model %s steps its parameters itself, and trainer %s of plugin %s, which speaks version %s of psbench's contract with plugins, would do it once more: build it with the sdk of this psbench",
+		return fmt.Errorf("model %s steps its parameters itself, and trainer %s of plugin %s, which speaks version %s of psbench's contract with plugins, would step them a second time: build it with the sdk of this psbench",
 			model, r.e.Parts[sdk.KindTrainer].Key, t.Plugin.Name, t.Contract())
 	}
 	return nil
@@ -161,7 +161,7 @@ func (r *run) checkFloatTargets() error {
 	for _, t := range r.processes.trainers {
 		for _, p := range []*process{t, t.holder(sdk.KindModel)} {
 			if host.ParseVersion(p.Contract()).Before(host.FloatTargets) {
-				return fmt.Errorf("the targets of data %s are numbers, but %s %s of plugin %s speaks version %s of psbench's contract with plugins, which has classes alone: build it for version %s",
+				return fmt.Errorf("the targets of data %s are numbers, but %s %s of plugin %s speaks version %s of psbench's contract with plugins, which supports only classes: build it for version %s",
 					r.e.Parts[sdk.KindData].Key, p.kind, r.e.Parts[p.kind].Key, p.Plugin.Name, p.Contract(),
 					host.FloatTargets)
 			}

@@ -155,7 +155,7 @@ func (r *run) checkContracts() error {
 	for _, p := range r.processes.all {
 		if t := p.host; t != nil && p.Protocol && t.kind == sdk.KindTrainer &&
 			host.ParseVersion(t.Contract()).Before(host.Protocol) {
-			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, and calls of the protocol, which %s of plugin %s speaks, came with %s: build the trainer's plugin with the sdk of this psbench",
+			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, but %s of plugin %s speaks the protocol, which needs %s: build the trainer's plugin with the sdk of this psbench",
 				t.Part, t.Plugin.Name, t.Contract(), p.Part, p.Plugin.Name, host.Protocol)
 		}
 	}

@@ -94,7 +94,7 @@ func beside(links registry.Links) *config.Experiment {
 func TestContractsOfTrainers(t *testing.T) {
 	for contract, want := range map[string]string{
 		"2.1": "", "2.2": "", "3.0": "",
-		"2.0": "trainer a_trainer of plugin builtin speaks version 2.0 of psbench's contract with plugins, and calls of the protocol, which hook a_hook of plugin builtin speaks, came with 2.1: build the trainer's plugin with the sdk of this psbench",
+		"2.0": "trainer a_trainer of plugin builtin speaks version 2.0 of psbench's contract with plugins, but hook a_hook of plugin builtin speaks the protocol, which needs 2.1: build the trainer's plugin with the sdk of this psbench",
 	} {
 		t.Run(contract, func(t *testing.T) {
 			for _, e := range []*config.Experiment{beside(registry.Links{}),
@@ -120,7 +120,7 @@ func TestContractsOfTrainers(t *testing.T) {
 
 // psbench gives numeric targets to no trainer or model whose plugin is too old for them.
 func TestContractsOfFloatTargets(t *testing.T) {
-	const want = "the targets of data a_data are numbers, but trainer a_trainer of plugin builtin speaks version 2.4 of psbench's contract with plugins, which has classes alone: build it for version 2.5"
+	const want = "the targets of data a_data are numbers, but trainer a_trainer of plugin builtin speaks version 2.4 of psbench's contract with plugins, which supports only classes: build it for version 2.5"
 	for _, c := range []struct {
 		width    int
 		contract string
@@ -156,7 +156,7 @@ func TestModelsThatStep(t *testing.T) {
 		{true, sdk.ServiceParameters, "2.1",
 			"model a_model steps its parameters itself, but server a_server does that: choose a server that reduces gradients"},
 		{true, sdk.ServiceTables, "2.0",
-			"model a_model steps its parameters itself, and trainer a_trainer of plugin builtin, which speaks version 2.0 of psbench's contract with plugins, would do it once more: build it with the sdk of this psbench"},
+			"model a_model steps its parameters itself, and trainer a_trainer of plugin builtin, which speaks version 2.0 of psbench's contract with plugins, would step them a second time: build it with the sdk of this psbench"},
 	} {
 		t.Run(string(c.service), func(t *testing.T) {
 			r := laidOut(&run{e: experiment(2, 1, registry.Links{})})

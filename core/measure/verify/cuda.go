@@ -99,6 +99,6 @@ func refuseCUDA(e *config.Experiment) error {
 	if e.CUDA == nil {
 		return nil
 	}
-	return fmt.Errorf("--ncudatrainer is %d and --ncudaserver is %d, but cases are recorded of CPU ranks: verify --device cuda then runs them on devices",
+	return fmt.Errorf("--ncudatrainer is %d and --ncudaserver is %d, but only runs of CPU ranks become cases: leave both out, and run the case by verify --device cuda",
 		e.World.CUDATrainers, e.World.CUDAServers)
 }

@@ -90,7 +90,7 @@ func (t *tally) ran() int { return t.cases - t.skipped - t.broken }
 func (t *tally) summary() string {
 	counts := []string{fmt.Sprintf("%d of %d cases agree", t.ran()-t.disagree, t.ran()+t.broken)}
 	if t.ran() == 0 {
-		counts[0] = fmt.Sprintf("none of %d cases ran to its end", t.cases)
+		counts[0] = fmt.Sprintf("none of %d cases completed", t.cases)
 	}
 	counts = append(counts, t.wrong()...)
 	if t.skipped > 0 {
@@ -120,7 +120,7 @@ func (t *tally) err() error {
 	case t.ran() == 0 && t.broken == 0:
 		return errors.New("no reference case could run: none fits the parts and settings given")
 	case t.ran() == 0:
-		return fmt.Errorf("%w: none ran to its end, %d of %d failed on the way", ErrFailed, t.broken, t.cases)
+		return fmt.Errorf("%w: none completed, %d of %d failed", ErrFailed, t.broken, t.cases)
 	case len(wrong) > 0:
 		return fmt.Errorf("%w: of %d cases %s", ErrFailed, t.ran()+t.broken, strings.Join(wrong, " and "))
 	}

@@ -22,14 +22,14 @@ func TestACaseThatDoesNotRun(t *testing.T) {
 	var out bytes.Buffer
 	err = Run(t.Context(), cases[:2], Substitutes{}, killed, run.Options{}, &out)
 	if !errors.Is(err, ErrFailed) ||
-		err.Error() != "not every reference case agrees: none ran to its end, 2 of 2 failed on the way" {
+		err.Error() != "not every reference case agrees: none completed, 2 of 2 failed" {
 		t.Errorf("got %v", err)
 	}
 	lines := strings.Split(out.String(), "\n")
 	want := "  did not run: trainer0 (process 7) was killed by signal 9 during warm-up\\x1b[31m"
 	if len(lines) != 4 || !strings.HasPrefix(lines[0], "ERROR "+cases[0].Head().Name) ||
 		!strings.HasSuffix(lines[0], want) ||
-		lines[2] != "none of 2 cases ran to its end, 2 did not run" || strings.Contains(out.String(), "FAIL") {
+		lines[2] != "none of 2 cases completed, 2 did not run" || strings.Contains(out.String(), "FAIL") {
 		t.Errorf("got\n%s", out.String())
 	}
 }
@@ -51,12 +51,12 @@ func TestTally(t *testing.T) {
 		{tally{cases: 3, skipped: 1}, "2 of 2 cases agree, 1 skipped", ""},
 		{
 			tally{cases: 2, skipped: 2},
-			"none of 2 cases ran to its end, 2 skipped",
+			"none of 2 cases completed, 2 skipped",
 			"no reference case could run: none fits the parts and settings given",
 		},
 		{
 			tally{cases: 2, broken: 1, skipped: 1},
-			"none of 2 cases ran to its end, 1 did not run, 1 skipped", "none ran to its end, 1 of 2 failed on the way",
+			"none of 2 cases completed, 1 did not run, 1 skipped", "none completed, 1 of 2 failed",
 		},
 	} {
 		t.Run(c.summary, func(t *testing.T) {

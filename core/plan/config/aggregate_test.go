@@ -52,7 +52,7 @@ func TestAggregateNeedsAServerThatAdds(t *testing.T) {
 		sdk.Part{Kind: sdk.KindServer, Key: "s", Serves: sdk.ServiceGradients, Adds: true})
 	if err == nil ||
 		err.Error() !=
-			"server s of plugin p is declared to add, which only an elementwise server can: rebuild the plugin, with sdk.Adding" {
+			"server s of plugin p is declared to add, but only an elementwise server can: rebuild the plugin, with sdk.Adding" {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -160,7 +160,7 @@ func cutAssignment(list string) (item, rest string, err error) {
 	dec := json.NewDecoder(strings.NewReader(written))
 	var v json.RawMessage
 	if err := dec.Decode(&v); err != nil {
-		return "", "", fmt.Errorf("has the value %s, which is no JSON: %w", quote.Text(value), err)
+		return "", "", fmt.Errorf("has the value %s, which is not JSON: %w", quote.Text(value), err)
 	}
 	end := start + place(int(dec.InputOffset()))
 	after, comma := strings.CutPrefix(strings.TrimSpace(list[end:]), ",")

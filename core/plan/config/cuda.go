@@ -102,7 +102,7 @@ func (r *resolver) checkBackend() error {
 			return nil
 		}
 		return fmt.Errorf(
-			"%s is %s but %s is %d: NCCL connects CUDA trainers alone: give --ntrainer 0, or --backend gloo",
+			"%s is %s but %s is %d: NCCL connects only CUDA trainers: give --ntrainer 0, or --backend gloo",
 			r.name("backend"), r.Backend, r.name(key), count)
 	}
 	return fmt.Errorf(
@@ -183,7 +183,7 @@ func (r *resolver) checkCUDAParts(ctx context.Context) error {
 		case kind == sdk.KindHook && (apart || !own): // the hook works on buckets in host memory
 			continue
 		case apart:
-			return fmt.Errorf("%s but %s puts the %s into a process beside its trainer, which does not see the memory of the trainer's device: isolate the hook alone",
+			return fmt.Errorf("%s but %s puts the %s into a process beside its trainer, which cannot access the trainer's device memory: isolate only the hook",
 				r.cudaRanks(), r.name("isolate"), kind)
 		case !own:
 			return fmt.Errorf("%s but %s %s is of plugin %s, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as %s serves them",
@@ -240,6 +240,6 @@ func (r *resolver) checkSeeds() error {
 		!r.exp.Links.Group && !r.exp.Links.Default {
 		return nil
 	}
-	return fmt.Errorf("%s is %d but %s is %d, and hook %s connects the CPU and the CUDA trainers: their models must begin alike, so leave --cuda-seed out",
+	return fmt.Errorf("%s is %d but %s is %d, and hook %s connects the CPU and the CUDA trainers: their models must start equal, so leave --cuda-seed out",
 		r.name(cudaSeed), r.CUDASeed, r.name("torch_seed"), r.TorchSeed, r.chosen[sdk.KindHook].Key)
 }

@@ -125,13 +125,13 @@ func TestCUDARanksThatCannotBe(t *testing.T) {
 		{"an uneven share", cards(1), "--ntrainer 0 --nserver 0 --ncudatrainer 3 --ncudaserver 2", "",
 			"--ncudaserver is 2 but --ncudatrainer is 3: the count of trainers must be a multiple of the count of servers"},
 		{"NCCL among CPU trainers", cards(1), "--backend nccl --ncudatrainer 2 --ncudaserver 1", "",
-			"--backend is nccl but --ntrainer (default) is 2: NCCL connects CUDA trainers alone: give --ntrainer 0, or --backend gloo"},
+			"--backend is nccl but --ntrainer (default) is 2: NCCL connects only CUDA trainers: give --ntrainer 0, or --backend gloo"},
 		{"multi without CUDA trainers", cards(1), "--backend multi", "",
 			"--backend is multi but --ncudatrainer (default) is 0: NCCL connects CUDA trainers: give --ncudatrainer 1 or more, or --backend gloo"},
 		{"an isolated model", cards(1), one + "--isolate model", "",
-			"--ncudatrainer is 1 but --isolate puts the model into a process beside its trainer, which does not see the memory of the trainer's device: isolate the hook alone"},
+			"--ncudatrainer is 1 but --isolate puts the model into a process beside its trainer, which cannot access the trainer's device memory: isolate only the hook"},
 		{"all isolated", cards(1), one + "--isolate all", "",
-			"--ncudatrainer is 1 but --isolate puts the criterion into a process beside its trainer, which does not see the memory of the trainer's device: isolate the hook alone"},
+			"--ncudatrainer is 1 but --isolate puts the criterion into a process beside its trainer, which cannot access the trainer's device memory: isolate only the hook"},
 		{"a trainer of another plugin", cards(1), one + "--registry mine.json --trainer solo", "",
 			"--ncudatrainer is 1 but trainer solo is of plugin alone, whose processes compute on the CPU: CUDA ranks have psbench's own parts, as /bin/psbench-cuda serves them"},
 		{"a model of another plugin", cards(1), one + "--registry mine.json --model theirs", "",
@@ -139,7 +139,7 @@ func TestCUDARanksThatCannotBe(t *testing.T) {
 		{"a model that is not for devices", cards(1), one, "dummy",
 			"--ncudatrainer is 1 but /bin/psbench-cuda has no model dummy: it has dlrm, mlp"},
 		{"replicas of two seeds", cards(1), "--ncudatrainer 2 --ncudaserver 1 --ddp-hook sparse_rpc --cuda-seed 5", "",
-			"--cuda-seed is 5 but --torch-seed (default) is 0, and hook sparse_rpc connects the CPU and the CUDA trainers: their models must begin alike, so leave --cuda-seed out"},
+			"--cuda-seed is 5 but --torch-seed (default) is 0, and hook sparse_rpc connects the CPU and the CUDA trainers: their models must start equal, so leave --cuda-seed out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := resolveCUDA(t, c.finder, c.flags, c.without)

@@ -73,7 +73,7 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 		return fmt.Errorf("%s is declared as asynchronous, but only a server of whole gradients can be: rebuild the plugin, with sdk.Asynchronous", part)
 	case d.Adds && d.Timing == 0:
 		return fmt.Errorf(
-			"%s is declared to add, which only an elementwise server can: rebuild the plugin, with sdk.Adding", part)
+			"%s is declared to add, but only an elementwise server can: rebuild the plugin, with sdk.Adding", part)
 	case d.CheckAnswers() != nil:
 		return fmt.Errorf("%s declares that it answers %w", part, d.CheckAnswers())
 	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):

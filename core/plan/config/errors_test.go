@@ -168,7 +168,7 @@ func TestEnvironmentErrors(t *testing.T) {
 		{"PSBENCH_SET=trainer.lr=1,model.sparse",
 			`PSBENCH_SET is "model.sparse" but must be kind.setting=value, as in trainer.lr=0.1`},
 		{"PSBENCH_SET=model.sparse=1", "PSBENCH_SET model.sparse is 1 but must be true or false"},
-		{`PSBENCH_SET=data.inputs=[1`, `PSBENCH_SET has the value [1, which is no JSON: unexpected EOF`},
+		{`PSBENCH_SET=data.inputs=[1`, `PSBENCH_SET has the value [1, which is not JSON: unexpected EOF`},
 		{`PSBENCH_SET=data.inputs=[1] x`, `PSBENCH_SET has "x" after data.inputs=[1] but must have a comma there`},
 		{"PSBENCH_DDP_HOOK=allreduc",
 			`PSBENCH_DDP_HOOK: unknown hook "allreduc"; did you mean "allreduce"? the keys are allreduce, hybrid, noop, rpc, sparse_rpc`},

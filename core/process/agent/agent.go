@@ -140,7 +140,7 @@ func (a *agent) wait(ctx context.Context, grace time.Duration) error {
 			return context.Cause(ctx)
 		case <-tick.C:
 			if silent := time.Since(time.Unix(0, a.heard.Load())); silent > a.options.Timeout {
-				return fmt.Errorf("nothing has come from the core%s for %.0f s", a.core(), a.options.Timeout.Seconds())
+				return fmt.Errorf("the core%s has sent nothing for %.0f s", a.core(), a.options.Timeout.Seconds())
 			}
 		}
 	}

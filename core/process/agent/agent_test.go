@@ -335,7 +335,7 @@ func TestRefusals(t *testing.T) {
 		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: "mine", Command: []string{script}}},
 			"on node2 there is no plugin mine"},
 		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: registry.Builtin, Command: []string{script}}},
-			"is another one here than on the core's host: SHA-256 none and "},
+			"differs from the one on the core's host: SHA-256 none and "},
 		{launch.Spec{Name: "trainer1", Plugin: registry.Plugin{Name: registry.Builtin},
 			Env: []string{"LD_PRELOAD=/tmp/x.so"}},
 			`on node2 the variable "LD_PRELOAD" is not one that a core gives to a process`},
@@ -396,7 +396,7 @@ func TestLoss(t *testing.T) {
 		"the connection breaks": {func(_ *served, h *Host) { _ = h.conn.Close() },
 			"the connection to the core, rank 0 on node1, has ended"},
 		"the core is not heard": {func(_ *served, h *Host) { h.stop() },
-			"nothing has come from the core, rank 0 on node1, for 1 s"},
+			"the core, rank 0 on node1, has sent nothing for 1 s"},
 		"the core is gone": {func(s *served, _ *Host) { close(s.gone) }, "the core, rank 0 on node1, is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -154,7 +154,7 @@ func (h *Host) sign(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case status.Code(err) == codes.DeadlineExceeded:
-		return fmt.Errorf("the agent on %s has sent no sign of life for %.1f s", h.Name, patience.Seconds())
+		return fmt.Errorf("the agent on %s has sent no heartbeat for %.1f s", h.Name, patience.Seconds())
 	}
 	return fmt.Errorf("the agent on %s is gone", h.Name)
 }

@@ -20,7 +20,7 @@ import (
 func (h *Host) now(ctx context.Context) (int64, error) {
 	reply, err := h.agent.Beat(ctx, &proto.BeatRequest{})
 	if err != nil {
-		return 0, h.explain("does not tell the time", err)
+		return 0, h.explain("does not report its time", err)
 	}
 	return reply.GetNowNs(), nil
 }
@@ -33,7 +33,7 @@ const linkConnections = 4
 func bare(secure net.Conn) (net.Conn, error) {
 	conn, ok := secure.(*tls.Conn)
 	if !ok {
-		return nil, errors.New("it is no connection of TLS")
+		return nil, errors.New("it is not a TLS connection")
 	}
 	return conn.NetConn(), nil
 }

@@ -88,7 +88,7 @@ func TestTasksThatDoNotFitDoNotMeet(t *testing.T) {
 func TestTaskMeetsNobody(t *testing.T) {
 	for i, task := range twoTasks() {
 		met, errs := meet(t, 2, 100*time.Millisecond, task)
-		want := fmt.Sprintf("not all of 2 tasks have come in time: rank %d on %s has", i, task.Host)
+		want := fmt.Sprintf("not all of 2 tasks have answered in time: rank %d on %s has", i, task.Host)
 		if met[0] != nil || !errors.Is(errs[0], os.ErrDeadlineExceeded) || !strings.HasPrefix(errs[0].Error(), want) {
 			t.Errorf("rank %d says %v", i, errs[0])
 		}

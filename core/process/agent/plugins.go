@@ -36,7 +36,7 @@ func compare(p registry.Plugin, core []string) error {
 	}
 	if !slices.Equal(here, core) {
 		return fmt.Errorf(
-			"plugin %s is another one here than on the core's host: SHA-256 %s and %s; give all hosts the same files",
+			"plugin %s differs from the one on the core's host: SHA-256 %s and %s; give all hosts the same files",
 			p.Name, begin(here), begin(core))
 	}
 	return nil

@@ -181,7 +181,7 @@ func (h *Host) unopened(err error) error {
 	case h.lost() != nil:
 		return h.lost()
 	case status.Code(err) == codes.DeadlineExceeded:
-		return fmt.Errorf("the agent on %s cannot begin within %.0f s: a run before has not ended", h.Name,
+		return fmt.Errorf("the agent on %s cannot start within %.0f s: an earlier run has not ended", h.Name,
 			(h.timeout + closeSlack).Seconds())
 	}
 	return h.explain("cannot begin", err)

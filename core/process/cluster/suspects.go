@@ -68,7 +68,7 @@ func (c *Cluster) Warnings() (warnings []string) {
 		}
 		told = append(told, p)
 		warnings = append(warnings,
-			fmt.Sprintf("%s, and leaves running what its Close, or the end of its pass, must end: %s", m.introduction(),
+			fmt.Sprintf("%s, and leaves running after its Close or the end of its pass: %s", m.introduction(),
 				m.left))
 	}
 	return warnings

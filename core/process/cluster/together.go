@@ -12,7 +12,7 @@ import (
 
 // ErrAggregateOnOneHost means that aggregation has no effect, because all processes run on one host.
 var ErrAggregateOnOneHost = errors.New(
-	"aggregate is host but all processes run on one host, which no push leaves: leave it out, or run on several")
+	"aggregate is host but all processes run on one host, so no push leaves the host: leave it out, or run on several hosts")
 
 // NothingTogether is the warning that aggregation has no effect, because no host has trainers that can push as one.
 const NothingTogether = "aggregate host has no effect: no server has two trainers on a host that is not its own"
@@ -25,7 +25,7 @@ func CheckTogether[M member](members []M) error {
 	}
 	for _, m := range members {
 		if b := m.base(); b.Process != nil && host.ParseVersion(b.Contract()).Before(host.Aggregates) {
-			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, and aggregate host came with %s: build the plugin with the sdk of this psbench",
+			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, but aggregate host needs %s: build the plugin with the sdk of this psbench",
 				b.Name, b.Plugin.Name, b.Contract(), host.Aggregates)
 		}
 	}

@@ -77,7 +77,7 @@ func TestCheckTogether(t *testing.T) {
 	}
 	for contract, want := range map[string]string{
 		"2.4": "",
-		"2.3": "trainer0 of plugin mine speaks version 2.3 of psbench's contract with plugins, and aggregate host came with 2.4: build the plugin with the sdk of this psbench",
+		"2.3": "trainer0 of plugin mine speaks version 2.3 of psbench's contract with plugins, but aggregate host needs 2.4: build the plugin with the sdk of this psbench",
 	} {
 		here.Plugin.Name = "mine"
 		here.Process, there.Process = &versioned{fake{site: here.Site()},

@@ -102,7 +102,7 @@ func (c *checked) compareBeside(command *exec.Cmd) error {
 		case known && want != sum:
 			return c.changed(path, sum, want)
 		case !known && c.plugin.User:
-			return fmt.Errorf("plugin %s: %s runs %s, with the sha256 %s, which it did not when it was added%s",
+			return fmt.Errorf("plugin %s: %s runs %s, with the sha256 %s, unlike when it was added%s",
 				c.plugin.Name, command.Path, path, sum, c.remedy())
 		case c.plugin.User:
 			err = c.guard(path)

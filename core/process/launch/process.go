@@ -202,7 +202,7 @@ func reason(err error) string {
 	case strings.HasPrefix(line, "timeout"):
 		return "no handshake came in time"
 	case strings.HasPrefix(line, "unsupported plugin protocol"):
-		return fmt.Sprintf("its handshake asks for another protocol than grpc, which must be its fifth word, as in 1|%d|unix|SOCKET|grpc",
+		return fmt.Sprintf("its handshake must name the protocol grpc as its fifth word, as in 1|%d|unix|SOCKET|grpc",
 			host.Handshake.ProtocolVersion)
 	case strings.HasPrefix(line, "plugin exited"):
 		return "it ended before its handshake"
@@ -226,7 +226,7 @@ func (p *Process) unanswered(err error) string {
 	case codes.Unavailable:
 		return fmt.Sprintf("nothing answers calls at %s, which its handshake names", quote.Word(p.Address()))
 	case codes.Unimplemented:
-		return "it does not have the calls of psbench's contract with plugins: build it with the sdk of this psbench"
+		return "it lacks calls of psbench's contract with plugins: build it with the sdk of this psbench"
 	default:
 		return quote.Message(said.Message())
 	}

@@ -28,7 +28,7 @@ func (l *Launcher) pythonPath() (string, error) {
 		}
 	})
 	if l.pythonError != nil {
-		return "", fmt.Errorf("the Python package psbench has no place: %w", l.pythonError)
+		return "", fmt.Errorf("there is no folder for the Python package psbench: %w", l.pythonError)
 	}
 	path := l.pythonFolder
 	if own := os.Getenv(pythonVariable); own != "" {
@@ -163,6 +163,6 @@ func checkPython(folder string, files fs.FS) error {
 }
 
 func pythonDiffers(folder, path string) error {
-	return fmt.Errorf("%s is not what this psbench put there, %s differs: remove that folder",
+	return fmt.Errorf("%s is not as this psbench wrote it, %s differs: remove that folder",
 		quote.Word(folder), quote.Word(path))
 }

@@ -30,7 +30,7 @@ func TestOneVariableIsMissing(t *testing.T) {
 // Variables that indicate other tasks keep a process from running alone. Variables of scripts and shells do not.
 func TestSignsOfOthers(t *testing.T) {
 	for environ, want := range map[string]string{
-		"PSBENCH_SECRET=x":                                                         "PSBENCH_SECRET is set, but no launcher has started this process as one of several: unset it, or start psbench as several tasks, as mpirun does; PSBENCH_ALONE=1 if this process is to run alone",
+		"PSBENCH_SECRET=x":                                                         "PSBENCH_SECRET is set, but no launcher has started this process as one of several: unset it, or start psbench as several tasks, as mpirun does; PSBENCH_ALONE=1 to run this process alone",
 		"PSBENCH_SECRET=":                                                          "",
 		"PSBENCH_SECRET=x PSBENCH_ALONE=1":                                         "",
 		"PSBENCH_SECRET=x PSBENCH_CORE=node1:1":                                    "PSBENCH_CORE is set, but",

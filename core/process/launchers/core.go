@@ -38,7 +38,7 @@ func (f *Finding) Core(environ []string) (address, variable string) {
 func (f *Finding) Stranded() error {
 	v := f.view()
 	return fmt.Errorf(
-		"by %s this process is %s (%s), which have no way to find each other: %s; %s=1 if this process is to run alone",
+		"by %s this process is %s (%s), which have no way to find each other: %s; %s=1 to run this process alone",
 		v.Launcher, f.Place.words(), v.sources(), f.meeting(), option.OverrideVariable)
 }
 
@@ -86,6 +86,6 @@ func (f *Finding) Crowded() error {
 	if p.Here == p.Size {
 		instead = fmt.Sprintf("type it without %s, as in psbench run --ntrainer %d", launcher, p.Here)
 	}
-	return fmt.Errorf("by %s %d tasks run on this host (%s=%d), but psbench starts all processes of a host by itself: %s; %s=1 if each is to run alone",
+	return fmt.Errorf("by %s %d tasks run on this host (%s=%d), but psbench starts all processes of a host by itself: %s; %s=1 to run each task alone",
 		f.Launcher, p.Here, p.From.Here, p.Here, instead, option.OverrideVariable)
 }

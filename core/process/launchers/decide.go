@@ -49,7 +49,7 @@ func (f *Finding) decide(r *reader) {
 		f.Launcher, f.Place, f.Why = decides.Launcher, *decides.Place, decides.Why
 	case given != "": // the user expects other tasks
 		f.Err =
-			fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 if this process is to run alone",
+			fmt.Errorf("%s is set, but %s: unset it, or start psbench as several tasks, as mpirun does; %s=1 to run this process alone",
 				given, f.Why, option.OverrideVariable)
 		return
 	}

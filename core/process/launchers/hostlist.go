@@ -199,7 +199,7 @@ func expandRanges(word string) ([]string, error) {
 		first, wrong := strconv.ParseUint(low, 10, 32)
 		last, alsoWrong := strconv.ParseUint(cmp.Or(high, low), 10, 32)
 		if !closed || wrong != nil || alsoWrong != nil || last < first || last-first >= mostHosts {
-			return nil, fmt.Errorf("%s is no list of hosts as Slurm writes them, such as node[01-03,7]",
+			return nil, fmt.Errorf("%s is not a list of hosts in Slurm's form, such as node[01-03,7]",
 				quote.String(word))
 		}
 		for n := first; n <= last && len(names) <= mostHosts; n++ {

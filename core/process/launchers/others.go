@@ -93,7 +93,7 @@ func lone(by string, size int, read, help string) string {
 		of = fmt.Sprintf("%d tasks", size)
 	}
 	return fmt.Sprintf(
-		"this process runs alone, but by %s (%s) it is one of %s: %s, or set %s=1 if each is to run alone",
+		"this process runs alone, but by %s (%s) it is one of %s: %s, or set %s=1 to run each task alone",
 		read, by, of, cmp.Or(help, "docs/launchers.md says how they meet"), option.OverrideVariable)
 }
 

@@ -11,7 +11,7 @@ import (
 func TestOthers(t *testing.T) {
 	for environ, want := range map[string]string{
 		"":                                      "",
-		"WORLD_SIZE=4 RANK=1":                   "this process runs alone, but by WORLD_SIZE=4 and RANK=1 (PyTorch) it is one of 4 tasks: docs/launchers.md says how they meet, or set PSBENCH_ALONE=1 if each is to run alone",
+		"WORLD_SIZE=4 RANK=1":                   "this process runs alone, but by WORLD_SIZE=4 and RANK=1 (PyTorch) it is one of 4 tasks: docs/launchers.md says how they meet, or set PSBENCH_ALONE=1 to run each task alone",
 		"WORLD_SIZE=4":                          "by WORLD_SIZE=4 (PyTorch) it is one of 4 tasks",
 		"RANK=1":                                "by RANK=1 (PyTorch) it is one of several tasks",
 		"RANK=0":                                "",
@@ -58,7 +58,7 @@ func TestOthers(t *testing.T) {
 func TestWhatToType(t *testing.T) {
 	const mpirun = "OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=0 "
 	for environ, want := range map[string]string{
-		mpirun + "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=4":              "by Open MPI 4 tasks run on this host (OMPI_COMM_WORLD_LOCAL_SIZE=4), but psbench starts all processes of a host by itself: type it without mpirun, as in psbench run --ntrainer 4; PSBENCH_ALONE=1 if each is to run alone",
+		mpirun + "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=4":              "by Open MPI 4 tasks run on this host (OMPI_COMM_WORLD_LOCAL_SIZE=4), but psbench starts all processes of a host by itself: type it without mpirun, as in psbench run --ntrainer 4; PSBENCH_ALONE=1 to run each task alone",
 		mpirun + "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2":              "by itself: start one task on each host, as with mpirun --map-by ppr:1:node psbench ...; ",
 		mpirun + "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1":              "have no way to find each other: type PSBENCH_SECRET=$(head -c 32 /dev/urandom | base64) mpirun -x PSBENCH_SECRET -x PSBENCH_CORE=here:29417 -n 4 --map-by ppr:1:node psbench ...; PSBENCH_ALONE=1",
 		mpirun + "OMPI_COMM_WORLD_RANK=1":                                           "-x PSBENCH_CORE=HOST_OF_RANK_0:29417 -n 4 ",

@@ -15,7 +15,7 @@ func torchrun(r *reader) (*Place, string, error) {
 	_, ranked := r.text("RANK")
 	switch {
 	case !elastic && ranked:
-		return nil, "RANK is set but TORCHELASTIC_RUN_ID is not, and others set the former, too", nil
+		return nil, "RANK is set but TORCHELASTIC_RUN_ID is not, and other programs set RANK, too", nil
 	case !elastic:
 		return nil, "TORCHELASTIC_RUN_ID is not set", nil
 	case !local || !ranked:

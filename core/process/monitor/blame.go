@@ -53,7 +53,7 @@ func explain(blames []blame) error {
 
 // noSign returns the error of explain, and adds that the process silent sends no heartbeats.
 func noSign(blames []blame, silent string) error {
-	return fmt.Errorf("%w; %s gives no sign of life", explain(blames), silent)
+	return fmt.Errorf("%w; %s sends no heartbeat", explain(blames), silent)
 }
 
 // awaited reports whether another process timed out while it waited for the named process.

@@ -105,7 +105,7 @@ func (m *Monitor) listen() {
 		case now := <-tick.C:
 			for _, name := range m.overdue(now) {
 				m.Report("the core", &comm.WaitError{
-					Waiter: "the core", For: []string{name}, What: "a sign of life", Seconds: m.timeout.Seconds(),
+					Waiter: "the core", For: []string{name}, What: "a heartbeat", Seconds: m.timeout.Seconds(),
 				})
 			}
 		}

@@ -249,11 +249,11 @@ func TestTheSilentProcessThatWasWaitedForIsNamed(t *testing.T) {
 		"it is waited for": {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0"),
 			waits("trainer0", "trainer0.model")}, "trainer0 waited"},
 		"which is told later": {[]blame{waits("trainer1", "server2"), waits("server2", "trainer0")},
-			"server2 waited; trainer0.model gives no sign of life"},
+			"server2 waited; trainer0.model sends no heartbeat"},
 		"nobody waits for them": {[]blame{waits("trainer1", "server2")},
-			"trainer1 waited; trainer0.model gives no sign of life"},
+			"trainer1 waited; trainer0.model sends no heartbeat"},
 		"on the way to another": {[]blame{waits("trainer1", "server2"), waits("trainer0", "data", "trainer1")},
-			"trainer1 waited; data gives no sign of life"},
+			"trainer1 waited; data sends no heartbeat"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

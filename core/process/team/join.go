@@ -203,7 +203,7 @@ func (m *Member) join(ctx context.Context, listen netip.Addr) (*agent.Meeting, e
 	case secret == nil:
 		return nil, cmp.Or(f.Crowded(), f.Stranded())
 	case f.Place.Size == 0:
-		return nil, fmt.Errorf("%s does not say how many tasks there are: its manifest must, by PSBENCH_TASKS",
+		return nil, fmt.Errorf("%s does not give the number of tasks: its manifest must set PSBENCH_TASKS",
 			f.Launcher)
 	case core == "":
 		return nil, fmt.Errorf(

@@ -148,7 +148,7 @@ func (m *Member) sshOptions() (o ssh.Options, err error) {
 		Variables: ssh.Carried(m.Environ), CUDA: m.OnCUDA,
 	}}
 	if o.Program, err = os.Executable(); err != nil {
-		return o, fmt.Errorf("the path of psbench, which hosts have too, is not known: %w", err)
+		return o, fmt.Errorf("psbench cannot find its own path, which the other hosts need: %w", err)
 	}
 	for _, file := range c.Registry {
 		path, err := filepath.Abs(file)

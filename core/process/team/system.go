@@ -38,7 +38,7 @@ func readBounded(path string) ([]byte, error) {
 	defer func() { _ = f.Close() }()
 	text, err := io.ReadAll(io.LimitReader(f, mostMiB<<20+1))
 	if err == nil && len(text) > mostMiB<<20 {
-		err = fmt.Errorf("it has more than %d MiB, which is the most that is read", mostMiB)
+		err = fmt.Errorf("it has more than %d MiB, the most that psbench reads", mostMiB)
 	}
 	if err != nil {
 		return nil, err

@@ -132,7 +132,7 @@ func copyText(to io.Writer, r io.Reader, most int64) (int64, error) {
 	}
 	size, err := io.Copy(to, io.LimitReader(in, most+1)) // returns the read error again, if there was one
 	if err == nil && size > most {
-		err = fmt.Errorf("its text has more than %d bytes, the most that is read: "+
+		err = fmt.Errorf("its text has more than %d bytes, the most that psbench reads: "+
 			"look at it with other tools, e.g. jq, or run fewer iterations", most)
 	}
 	return size, err

@@ -45,7 +45,7 @@ func TestTextIsBounded(t *testing.T) {
 					case length > most &&
 						(err == nil ||
 							!strings.Contains(err.Error(),
-								"its text has more than 100000 bytes, the most that is read")):
+								"its text has more than 100000 bytes, the most that psbench reads")):
 						t.Errorf("%d bytes, compressed %v: %v", length, compressed, err)
 					case length > most && got != nil && cap(got) > 2*most+2*512:
 						t.Errorf("%d bytes are kept of what is refused", cap(got))

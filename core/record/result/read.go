@@ -37,7 +37,7 @@ func parse(data []byte) (*Result, error) {
 		return nil, errors.New("it is the result.json of a run folder, whose samples lie beside it: give the folder")
 	case strings.HasPrefix(schema, "psbench.comm/"):
 		return nil,
-			errors.New("it is a result of psbench comm, whose tables are not made from the file: give a folder that it left with --out")
+			errors.New("it is a result of psbench comm, whose tables need more than this file: give the folder that --out wrote")
 	default:
 		return nil, fmt.Errorf("schema is %s, but this psbench reads %q and %q", quote.String(schema), Schema, schema1)
 	}

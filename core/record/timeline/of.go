@@ -21,9 +21,9 @@ func Of(r *result.Result, from, to int64) (*Timeline, error) {
 		return nil, errNothing
 	case from < 0 || to <= from:
 		return nil, fmt.Errorf(
-			"the iterations from %d up to %d are none: the first must be 0 or more, and less than the end", from, to)
+			"the iterations from %d up to %d are an empty range: the first must be 0 or more and below the end", from, to)
 	case to > count:
-		return nil, fmt.Errorf("iteration %d is not there: the run has the iterations 0 to %d", to-1, count-1)
+		return nil, fmt.Errorf("iteration %d does not exist: the run has the iterations 0 to %d", to-1, count-1)
 	}
 	d := &drawing{r: r, window: window{from: from, to: to}}
 	for _, rank := range lead {

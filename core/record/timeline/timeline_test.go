@@ -260,9 +260,9 @@ func TestOfRefuses(t *testing.T) {
 	}{
 		{&result.Result{}, 0, 1, "no trainer stamped an iteration"},
 		{world(2, 1, 1), 0, 1, "no trainer stamped an iteration"},
-		{r, -1, 1, "the iterations from -1 up to 1 are none: the first must be 0 or more, and less than the end"},
-		{r, 1, 1, "the iterations from 1 up to 1 are none: the first must be 0 or more, and less than the end"},
-		{r, 0, 2, "iteration 1 is not there: the run has the iterations 0 to 0"},
+		{r, -1, 1, "the iterations from -1 up to 1 are an empty range: the first must be 0 or more and below the end"},
+		{r, 1, 1, "the iterations from 1 up to 1 are an empty range: the first must be 0 or more and below the end"},
+		{r, 0, 2, "iteration 1 does not exist: the run has the iterations 0 to 0"},
 	} {
 		t.Run(fmt.Sprint(test.from), func(t *testing.T) {
 			if tl, err := Of(test.r, test.from, test.to); err == nil || err.Error() != test.want {

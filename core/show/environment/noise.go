@@ -17,7 +17,7 @@ func Noise(intervals []noise.Interval) string {
 		return ""
 	}
 	m := i.Machine
-	text := "too short a run to tell the CPU time of other processes"
+	text := "the run is too short to measure the CPU time of other processes"
 	if i.Share(m.Uncertainty) <= vague || i.Loud(m.Others, m.Uncertainty) {
 		text = fmt.Sprintf("other processes %.1f ± %.1f %% CPU, steal %.1f %%", 100*i.Share(m.Others),
 			100*i.Share(m.Uncertainty), 100*i.Share(m.Steal))

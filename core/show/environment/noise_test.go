@@ -50,9 +50,9 @@ func TestNoise(t *testing.T) {
 	loud := noisy()
 	loud[2].Duration = 100 * time.Millisecond
 	for want, intervals := range map[string][]noise.Interval{
-		"other processes 10.0 ± 0.8 % CPU, steal 0.5 %, load 1.25 on 2 cores":           noisy(),
-		"too short a run to tell the CPU time of other processes, load 1.25 on 2 cores": short,
-		"other processes 200.0 ± 15.0 % CPU, steal 10.0 %, load 1.25 on 2 cores":        loud, // also a warning
+		"other processes 10.0 ± 0.8 % CPU, steal 0.5 %, load 1.25 on 2 cores":                   noisy(),
+		"the run is too short to measure the CPU time of other processes, load 1.25 on 2 cores": short,
+		"other processes 200.0 ± 15.0 % CPU, steal 10.0 %, load 1.25 on 2 cores":                loud, // also a warning
 		"": unknown,
 	} {
 		if got := Noise(intervals); got != want {

@@ -173,7 +173,7 @@ func proofLines(p *sweep.Plan) []string {
 	runs, of := screen.Count(p.Repeats, "run"), screen.Count(comparisons, "comparison")
 	if p.Repeats < judge.FewestRounds {
 		return []string{
-			fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: it takes --repeats %d.",
+			fmt.Sprintf("%s of each cell cannot prove any of %s with the baseline, however large the difference: this needs --repeats %d.",
 				runs, of, fewest),
 		}
 	}

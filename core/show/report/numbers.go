@@ -159,10 +159,10 @@ func plain(x float64) string {
 func (n *numbers) omitted() string {
 	switch {
 	case n.nonFinite > 0:
-		return fmt.Sprintf("%s: %d of %s not finite, and in no statistics", n.name(), n.nonFinite,
+		return fmt.Sprintf("%s: %d of %s not finite and left out of the statistics", n.name(), n.nonFinite,
 			are(int64(n.nonFinite+len(n.observed)), "observation"))
 	case n.counts != nil && n.counts.NaN > 0:
-		return fmt.Sprintf("%s: %d of %s NaN, and in no bucket", n.name(), n.counts.NaN,
+		return fmt.Sprintf("%s: %d of %s NaN and in no bucket", n.name(), n.counts.NaN,
 			are(n.counts.Total()+n.counts.NaN, "value"))
 	}
 	return ""

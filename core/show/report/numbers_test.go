@@ -176,8 +176,8 @@ func TestNumbersThatAreNone(t *testing.T) {
 	if err := bucketTables(page, "x", all); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"a,g: 1 of 1 observation is not finite, and in no statistics",
-		"a,h: 1 of 1 value is NaN, and in no bucket"} {
+	for _, want := range []string{"a,g: 1 of 1 observation is not finite and left out of the statistics",
+		"a,h: 1 of 1 value is NaN and in no bucket"} {
 		t.Run(want, func(t *testing.T) {
 			if !strings.Contains(page.String(), want) {
 				t.Errorf("there is no %q in\n%s", want, page)

@@ -18,7 +18,7 @@ func Rerun(w io.Writer, name string, old, now *result.Result, differences []resu
 	p.Line(2, fmt.Sprintf("compared with %s of %s", quote.Word(name), old.Started.UTC().Format(time.RFC3339)))
 	p.Labelled("throughput", change(old, now))
 	if len(differences) == 0 {
-		p.Labelled("differs", "in nothing that is known")
+		p.Labelled("differs", "no known difference")
 	}
 	differencesTable(p, differences)
 	_, err := p.WriteTo(w)
@@ -29,7 +29,7 @@ func Rerun(w io.Writer, name string, old, now *result.Result, differences []resu
 func change(old, now *result.Result) string {
 	a, b := old.Throughput.SamplesPerSecond, now.Throughput.SamplesPerSecond
 	if a <= 0 || b <= 0 {
-		return "there is none to compare with"
+		return "cannot be compared: one run has no throughput"
 	}
 	text := fmt.Sprintf("%.1f, now %.1f samples per second", a, b)
 	if by, ok := judge.Relative(a, b); ok {

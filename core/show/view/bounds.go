@@ -23,7 +23,7 @@ func (m *maker) bound() {
 	m.boundLanes()
 	m.boundTimelines()
 	if n := len(m.doc.Details); n > 0 && n < len(m.doc.Runs) {
-		m.note(fmt.Sprintf("single iterations are those of %s, %s", screen.Count(n, "run"), m.which))
+		m.note(fmt.Sprintf("single iterations are shown for %s, %s", screen.Count(n, "run"), m.which))
 	}
 }
 
@@ -48,7 +48,7 @@ func (m *maker) boundLanes() {
 	}
 	if most > 1 {
 		m.note(fmt.Sprintf(
-			"of the iterations over time there are the shortest and the longest of each span of up to %d", most))
+			"iterations over time show only the shortest and the longest of each span of up to %d", most))
 	}
 }
 

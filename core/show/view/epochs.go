@@ -35,7 +35,7 @@ func (m *maker) boundEpochs() {
 		}
 		r.Epochs = kept
 	}
-	m.note(fmt.Sprintf("of the epochs of a run there are one of %d, the last, and the best by each measure", by))
+	m.note(fmt.Sprintf("each run shows only one of %d epochs, the last, and the best by each measure", by))
 }
 
 // kept returns how many epochs would stay if every by-th one is kept.

@@ -45,7 +45,7 @@ func TestEpochsAreBounded(t *testing.T) {
 				numbers[1000], numbers[997])
 		}
 	}
-	if want := "of the epochs of a run there are one of 3, the last, and the best by each measure"; m.doc.Sampling !=
+	if want := "each run shows only one of 3 epochs, the last, and the best by each measure"; m.doc.Sampling !=
 		want {
 		t.Errorf("%s, not %s", m.doc.Sampling, want)
 	}

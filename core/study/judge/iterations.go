@@ -33,7 +33,7 @@ func IterationWarnings(durations []float64) []string {
 	least := max(leastResemblance, z(1-resembling/2)/math.Sqrt(float64(len(durations)-1)))
 	if r := resemblance(durations); math.Abs(r) > least {
 		return []string{
-			fmt.Sprintf("an iteration tells the next one (autocorrelation %.2f), so percentiles and means of iterations are less sure than their count suggests",
+			fmt.Sprintf("iterations depend on the one before (autocorrelation %.2f), so their percentiles and means are less certain than their count suggests",
 				math.Sin(math.Pi/2*r)),
 		}
 	}

@@ -35,7 +35,7 @@ func (c Choice) Of(dir string) (string, error) {
 			quote.Message(cell.Skipped))
 	}
 	if len(cell.Runs) == 0 {
-		return "", fmt.Errorf("cell %s of %s has no run that came to its end", quote.Word(cell.Name), quote.Word(dir))
+		return "", fmt.Errorf("cell %s of %s has no completed run", quote.Word(cell.Name), quote.Word(dir))
 	}
 	if c.Round < 0 {
 		return medianRun(cell.Runs, s.Metric).Folder, nil

@@ -45,7 +45,7 @@ func (s *Study) setRounds() {
 		}
 		if 2*late > len(c.Runs) {
 			s.Warnings = append(s.Warnings,
-				fmt.Sprintf("%s was run after the rounds of the baseline, and a drift of the machine since then looks like a difference: nothing is proven between them",
+				fmt.Sprintf("%s ran later than the baseline, so a drift of the machine could look like a difference: nothing is proven between them",
 					c.Name))
 		}
 	}

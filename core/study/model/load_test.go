@@ -154,7 +154,7 @@ func TestRoundsOfSeveralHosts(t *testing.T) {
 			event("node3", "b/0", journal.Failed),
 			{Run: "a/0", State: journal.Done, Writer: "strange"},
 		},
-		"several hosts ran parts of round 1 (node-2, node3), 10 (node1, node3): how these differ is in what it compares": {
+		"several hosts ran parts of round 1 (node-2, node3), 10 (node1, node3), so its comparisons include the differences between the hosts": {
 			event("node1", "a/0", journal.Done), event("node3", "b/10", journal.Done),
 			event("node1", "a/10", journal.Done),
 			event("node-2", "a/1", journal.Done), event("node3", "b/1", journal.Done),

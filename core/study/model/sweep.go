@@ -41,7 +41,7 @@ func (l *Loader) loadSweep(dir string) (*Study, error) {
 			attempts += k
 		}
 		s.Warnings = append(s.Warnings,
-			fmt.Sprintf("%s failed, %s in all, and came to an end when repeated: the values are those of the repetition, and the failures count",
+			fmt.Sprintf("%s failed, %s in all, and completed when repeated: the values are from the repetition, and the failures count",
 				screen.Count(n, "run"), times(attempts)))
 	}
 	if warning := apart(events); warning != "" {
@@ -141,7 +141,7 @@ func apart(events []journal.Event) string {
 	if len(rounds) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("several hosts ran parts of round %s: how these differ is in what it compares",
+	return fmt.Sprintf("several hosts ran parts of round %s, so its comparisons include the differences between the hosts",
 		strings.Join(rounds, ", "))
 }
 

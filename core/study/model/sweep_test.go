@@ -143,7 +143,7 @@ func TestSweep(t *testing.T) {
 	golden.Require(t, filepath.Join("testdata", "sweep.txt"),
 		strings.NewReplacer(dir, "DIR", a, "A", b, "B").Replace(text.String()))
 	if d := cmp.Diff([]string{"hook noop never uses the servers (in 2 of 3 cells)",
-		"3 runs failed, 3 times in all, and came to an end when repeated: the values are those of the repetition, and the failures count"},
+		"3 runs failed, 3 times in all, and completed when repeated: the values are from the repetition, and the failures count"},
 		s.Warnings); d != "" {
 		t.Error(d)
 	}

@@ -42,7 +42,7 @@ func Ask(ctx context.Context, environ []string, program string, values map[strin
 	cmd.WaitDelay = time.Second
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("it does not answer within %s what configuration it would run", askTime)
+			return nil, fmt.Errorf("it does not print within %s what configuration it would run", askTime)
 		}
 		words := strings.ReplaceAll(said.String(), filepath.Base(file.Name()), "the cell")
 		return nil, fmt.Errorf("it does not say what configuration it would run (%w): %s", err, quote.Message(words))

@@ -47,7 +47,7 @@ func (p *Plan) Write(dir string) error {
 	}
 	text, err := encode(onDisk{Schema, *p})
 	if err == nil && len(text) > jsonfile.MaxMiB<<20 {
-		err = fmt.Errorf("the plan of %d cells has more than %d MiB, which is the most that is read: divide the sweep",
+		err = fmt.Errorf("the plan of %d cells has more than %d MiB, the most that psbench reads: divide the sweep",
 			len(p.Cells), jsonfile.MaxMiB)
 	}
 	if err != nil {

@@ -51,7 +51,7 @@ func TestLateRuns(t *testing.T) {
 				t.Errorf("it is compared in %d rounds, not %d: %+v", got.Rounds, c.rounds, fresh)
 			}
 			if warned := strings.Contains(fmt.Sprint(s.Warnings),
-				"was run after the rounds of the baseline"); warned != c.warning {
+				"ran later than the baseline"); warned != c.warning {
 				t.Errorf("the warnings are %q", s.Warnings)
 			}
 		})

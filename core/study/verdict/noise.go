@@ -169,7 +169,7 @@ func sessionOf(s *model.Study) Session {
 func (n *Noise) Add(s *model.Study) error {
 	measured := s.Measured()
 	if len(measured) != 1 {
-		return fmt.Errorf("%s has no run that came to its end, or more than one experiment, so it shows no noise",
+		return fmt.Errorf("%s has no completed run, or more than one experiment, so it shows no noise",
 			s.Name)
 	}
 	first := measured[0]

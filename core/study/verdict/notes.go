@@ -35,7 +35,7 @@ var noteKinds = []struct {
 	{says: "--check took", short: "check costs"},
 	{says: "a trend within", short: "trend in runs"},
 	{says: "a step within", short: "step in runs"},
-	{says: "an iteration tells", short: "autocorrelation"},
+	{says: "(autocorrelation", short: "autocorrelation"},
 	{says: "other processes took", short: "machine busy"},
 	{says: "other guests of the hypervisor", short: "CPU stolen by other VMs"},
 	{says: "throttled", short: "throttled"},

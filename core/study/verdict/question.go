@@ -58,7 +58,7 @@ func (q Question) apart(metric string, studies ...*model.Study) (Apart, error) {
 	}
 	return Apart{
 		Floor:   judge.Floor{Change: q.SessionNoise},
-		Against: "what may change between sessions, by --session-noise; psbench noise --sessions measures it",
+		Against: "changes between sessions, by --session-noise; psbench noise --sessions measures it",
 	}, nil
 }
 

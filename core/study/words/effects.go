@@ -28,7 +28,7 @@ func matters(s *model.Study, m model.Metric, d *verdict.Duels) (text string, pro
 	differ := d.Differing()
 	at := slices.IndexFunc(all.Axes, func(e verdict.Effect) bool { return differ[e.Axis] })
 	if at < 0 {
-		return "which axis matters: no two cells that differ in one axis alone are proven to differ", false
+		return "which axis matters is not proven: no two cells that differ in only one axis are proven to differ", false
 	}
 	parts := []float64{all.Combined}
 	for _, e := range all.Axes {
@@ -42,12 +42,12 @@ func matters(s *model.Study, m model.Metric, d *verdict.Duels) (text string, pro
 	crossed := combinedMost && d.Crossing()
 	if crossed {
 		text =
-			fmt.Sprintf("how the axes are combined matters most for %s: that is %d %% of the variance between the cells, since what an axis does depends on the others",
+			fmt.Sprintf("the combination of axes matters most for %s: it explains %d %% of the variance between the cells, because the effect of an axis depends on the others",
 				worded(m), combined)
 	} else {
 		name, most := s.Axes[first.Axis].Name, "matters most"
 		if at > 0 || combinedMost {
-			most = "is what is proven to matter most"
+			most = "is proven to matter most"
 		}
 		text = fmt.Sprintf("%s %s for %s: %d %% of the variance between the cells, %s",
 			name, most, worded(m), shares[at], reachText(first, name))

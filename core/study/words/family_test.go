@@ -98,7 +98,7 @@ func TestSentencesAgree(t *testing.T) {
 				t.Fatalf("the shares add up to %d: %s", sum, matters)
 			}
 		}
-		if strings.HasPrefix(matters, "how the axes are combined") && !verdict.DuelsOf(s, m, nil).Crossing() &&
+		if strings.HasPrefix(matters, "the combination of axes") && !verdict.DuelsOf(s, m, nil).Crossing() &&
 			len(verdict.Contests(s, m)[0].Barred) == 0 {
 			t.Fatalf("%q, though no order of values is proven to change", matters)
 		}
@@ -161,7 +161,7 @@ func TestNothingIsCombined(t *testing.T) {
 			}
 			p.Fill(c, random)
 		}
-		if text, _ := matters(s, m, verdict.DuelsOf(s, m, nil)); strings.HasPrefix(text, "how the axes are combined") {
+		if text, _ := matters(s, m, verdict.DuelsOf(s, m, nil)); strings.HasPrefix(text, "the combination of axes") {
 			combined++
 		}
 	}
@@ -183,7 +183,7 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 	})
 	d := verdict.DuelsOf(s, m, nil)
 	text, _ := matters(s, m, d)
-	if !d.Crossing() || !strings.HasPrefix(text, "how the axes are combined matters most") {
+	if !d.Crossing() || !strings.HasPrefix(text, "the combination of axes matters most") {
 		t.Errorf("it says %q", text)
 	}
 	for at, c := range d.Changes { // nothing is proven about b and 2
@@ -192,7 +192,7 @@ func TestCombinedMattersNeedsProof(t *testing.T) {
 			d.Changes[at] = c
 		}
 	}
-	if text, _ := matters(s, m, d); d.Crossing() || !strings.Contains(text, "is what is proven to matter most") ||
+	if text, _ := matters(s, m, d); d.Crossing() || !strings.Contains(text, "is proven to matter most") ||
 		!strings.HasSuffix(text, "how they are combined, and noise, 100 %") {
 		t.Errorf("without a proof it says %q", text)
 	}

@@ -109,7 +109,7 @@ func TestNoiseRefuses(t *testing.T) {
 	if err := n.Add(other); err == nil || !strings.Contains(err.Error(), "another machine, with 4 cores") {
 		t.Error(err)
 	}
-	if err := n.Add(&model.Study{Name: "nothing"}); err == nil || !strings.Contains(err.Error(), "nothing has no run") {
+	if err := n.Add(&model.Study{Name: "nothing"}); err == nil || !strings.Contains(err.Error(), "nothing has no completed run") {
 		t.Error(err)
 	}
 	if len(n.Sessions) != 3 {

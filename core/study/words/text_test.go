@@ -208,7 +208,7 @@ func TestText(t *testing.T) {
 					Kernel: fmt.Sprint("6.", i/39), Commit: "abc"}
 			}
 			s.Warnings = []string{
-				"2 runs failed, twice in all, and came to an end when repeated: the values are those of the repetition, and the failures count",
+				"2 runs failed, twice in all, and completed when repeated: the values are from the repetition, and the failures count",
 			}
 			return s
 		}()},

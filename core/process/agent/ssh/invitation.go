@@ -64,7 +64,7 @@ func Accept(ctx context.Context, input io.Reader) (i Invitation, gone <-chan str
 		}
 	case <-limit.C:
 		err =
-			fmt.Errorf("nothing has come on standard input within %.0f s: psbench run --hosts starts agents, by ssh, and tells them there what for",
+			fmt.Errorf("nothing has come on standard input within %.0f s: psbench run --hosts starts agents by ssh and writes their orders there",
 				invitationLimit.Seconds())
 	case <-ctx.Done():
 		err = context.Cause(ctx)
@@ -80,7 +80,7 @@ func decode(line string) (i Invitation, err error) {
 	}
 	if i.Rank < 1 || i.Rank >= i.Size || i.TimeoutS < 1 || len(i.Secret) == 0 {
 		return i, fmt.Errorf(
-			"what has come on standard input cannot be: rank %d of %d, a timeout of %d s, a secret of %d bytes",
+			"standard input has impossible values: rank %d of %d, a timeout of %d s, a secret of %d bytes",
 			i.Rank, i.Size, i.TimeoutS, len(i.Secret))
 	}
 	for _, v := range i.Variables {

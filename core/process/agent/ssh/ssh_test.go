@@ -220,7 +220,7 @@ func TestAccept(t *testing.T) {
 		"hello\n": "does not have the line that psbench run --hosts writes",
 		strings.Repeat(" ", longestLine) + good + "\n": "standard input has ended before",
 		strings.Replace(good, `"rank":1`, `"rank":2`,
-			1) + "\n": "cannot be: rank 2 of 2, a timeout of 4 s, a secret of 6 bytes",
+			1) + "\n": "impossible values: rank 2 of 2, a timeout of 4 s, a secret of 6 bytes",
 		strings.Replace(good, "GOGC=off", "LD_PRELOAD=x",
 			1) + "\n": `the variable "LD_PRELOAD" is not one that a core passes on`,
 	} {

@@ -80,7 +80,7 @@ func Call(ctx context.Context, c *pmi.Client, me Task) ([]Task, error) {
 func meet(ctx context.Context, c *pmi.Client, me Task) error {
 	err := c.Barrier(ctx)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("not all of %d tasks have come in time: %s has, and each that has says so; a task that says nothing is missing (%w)",
+		return fmt.Errorf("not all of %d tasks have answered in time: %s has, and each task that has prints this error; a task that prints nothing is missing (%w)",
 			me.Size, me.name(), err)
 	}
 	return err

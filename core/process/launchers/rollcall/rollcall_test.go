@@ -119,7 +119,7 @@ func TestMissingTask(t *testing.T) {
 	_, errs := call(t, 4, 200*time.Millisecond, four()[:3]...)
 	for i, err := range errs {
 		want :=
-			fmt.Sprintf("not all of 4 tasks have come in time: %s has, and each that has says so; a task that says nothing is missing (PMI barrier_in: no answer within 200ms",
+			fmt.Sprintf("not all of 4 tasks have answered in time: %s has, and each task that has prints this error; a task that prints nothing is missing (PMI barrier_in: no answer within 200ms",
 				four()[i].name())
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("rank %d says %v", i, err)
@@ -140,7 +140,7 @@ func TestMissingTaskIsToldOfEachBarrier(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := wait(c); err == nil || !strings.HasPrefix(err.Error(),
-				"not all of 4 tasks have come in time: rank 0 on node1 has, and each that has says so; a task that says nothing is missing (PMI barrier_in: ") {
+				"not all of 4 tasks have answered in time: rank 0 on node1 has, and each task that has prints this error; a task that prints nothing is missing (PMI barrier_in: ") {
 				t.Errorf("%s: it says %v", name, err)
 			}
 			_ = c.Close(t.Context())

@@ -43,7 +43,7 @@ const (
 )
 
 // ErrSilent means that the job's first node sends no heartbeats.
-var ErrSilent = errors.New("its first node gives no sign")
+var ErrSilent = errors.New("its first node does not answer")
 
 // following is a Job whose srun is running.
 type following struct {

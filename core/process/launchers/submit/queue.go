@@ -45,7 +45,7 @@ func (w *words) take(line string) (waits bool) {
 
 // reason returns why there is no result.
 func (w *words) reason() string {
-	return cmp.Or(quote.Message(strings.Join(w.all, "; ")), "srun has ended without a word")
+	return cmp.Or(quote.Message(strings.Join(w.all, "; ")), "srun has ended without output")
 }
 
 // queue reports to the user why a job waits.

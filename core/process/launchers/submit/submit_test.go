@@ -13,8 +13,8 @@ func TestWords(t *testing.T) {
 		lines       []string
 		job, reason string
 	}{
-		"nothing": {nil, "", "srun has ended without a word"},
-		"a task":  {[]string{"psbench: srun: error: x", "measured pass"}, "", "srun has ended without a word"},
+		"nothing": {nil, "", "srun has ended without output"},
+		"a task":  {[]string{"psbench: srun: error: x", "measured pass"}, "", "srun has ended without output"},
 		"refused": {
 			[]string{"srun: error: invalid partition specified: nope",
 				"srun: error: Unable to allocate resources: Invalid partition name specified"},

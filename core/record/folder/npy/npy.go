@@ -172,7 +172,7 @@ func (c *Reader) Check(crc uint32) error {
 	case c.err != nil:
 		return c.err
 	case c.left != 0:
-		return fmt.Errorf("%d of its %d elements belong to nothing", c.left, c.Count)
+		return fmt.Errorf("%d of its %d elements belong to no list", c.left, c.Count)
 	case c.crc != crc:
 		return fmt.Errorf("its content has changed: its CRC-32 is %08x, but was %08x", c.crc, crc)
 	}

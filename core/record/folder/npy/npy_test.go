@@ -186,7 +186,7 @@ func TestAskedForAsSomethingElse(t *testing.T) {
 	}
 	defer c.Close()
 	if c.Ints("c", 2)(); c.Check() == nil ||
-		!strings.Contains(c.Check().Error(), "1 of its 2 elements belong to nothing") {
+		!strings.Contains(c.Check().Error(), "1 of its 2 elements belong to no list") {
 		t.Error(c.Check())
 	}
 	if _, err := Open(dir, []File{f, f}); err == nil || !strings.Contains(err.Error(), "column c is named twice") {

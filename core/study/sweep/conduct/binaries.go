@@ -44,7 +44,7 @@ func unchanged(binaries []watched) error {
 			return fmt.Errorf("binary %s cannot be read: %w", quote.Word(b.Path), draft.Cause(err))
 		}
 		if sum != b.SHA256 {
-			return fmt.Errorf("binary %s was changed: its SHA-256 was %.12s and is %.12s; restore it, or give the sweep of now another folder",
+			return fmt.Errorf("binary %s was changed: its SHA-256 was %.12s and is %.12s; restore it, or give this sweep another folder",
 				quote.Word(b.Path), b.SHA256, sum)
 		}
 		b.info = info

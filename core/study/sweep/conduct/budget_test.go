@@ -31,7 +31,7 @@ func TestBudgets(t *testing.T) {
 	p = planOf(t, 1, "work")
 	p.Budget.Time, p.Cells[0].Expected = time.Hour, 2*time.Hour
 	if err := Run(t.Context(), t.TempDir(), p, options()); err == nil ||
-		!strings.Contains(err.Error(), "its budget of 1h0m0s has less left than the 2h0m0s that the next run takes") {
+		!strings.Contains(err.Error(), "its budget of 1h0m0s has less time left than the 2h0m0s that the next run takes") {
 		t.Errorf("it said %v", err)
 	}
 }

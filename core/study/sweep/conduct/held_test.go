@@ -32,11 +32,11 @@ func TestPlanIsHeldTo(t *testing.T) {
 		want string
 	}{
 		{other, o,
-			`was begun otherwise: does was "work" and is "fail" in cell cell=0 work; it goes on only as it was begun`},
-		{other, extended, "was begun otherwise: "},
-		{planOf(t, 1, "fail", "work"), extended, "was begun otherwise: "},
+			`was begun with other settings: does was "work" and is "fail" in cell cell=0 work; restore them`},
+		{other, extended, "was begun with other settings: "},
+		{planOf(t, 1, "fail", "work"), extended, "was begun with other settings: "},
 		{planOf(t, 1, "work", "work after"), o,
-			"was begun with less: added: cell cell=1 work after; --extend has it go on with these"},
+			"was begun with less: added: cell cell=1 work after; --extend continues it with these"},
 		{planOf(t, 2, "work"), o, "was begun with less: repeats was 1 and is 2; --extend"},
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestPlanIsHeldTo(t *testing.T) {
 		t.Errorf("%d runs are done; the plan is %+v, %v", len(after), p, err)
 	}
 	if err := Run(t.Context(), dir, planOf(t, 1, "work", "work after"), extended); err == nil ||
-		!strings.Contains(err.Error(), "was begun otherwise: repeats was 2 and is 1") {
+		!strings.Contains(err.Error(), "was begun with other settings: repeats was 2 and is 1") {
 		t.Errorf("it said %v", err)
 	}
 }

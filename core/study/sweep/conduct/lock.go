@@ -68,10 +68,10 @@ func lock(ctx context.Context, f *os.File, dir string) error {
 		}
 		holder, err := signature(f)
 		if err == nil && !holder.dead() {
-			return fmt.Errorf("the sweep %s is run by %s; it is one psbench's at a time", quote.Word(dir), holder)
+			return fmt.Errorf("the sweep %s is already run by %s: only one psbench can run it at a time", quote.Word(dir), holder)
 		}
 		if time.Now().After(late) {
-			return fmt.Errorf("the sweep %s is locked by a run of a psbench that is no more, or by another program",
+			return fmt.Errorf("the sweep %s is locked by a psbench process that has ended, or by another program",
 				quote.Word(dir))
 		}
 		select {

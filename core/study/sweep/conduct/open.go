@@ -95,10 +95,10 @@ func allowed(dir string, recorded, now *sweep.Plan, extend bool) error {
 	case d.None():
 		return nil
 	case !d.Extends() || now.Repeats < recorded.Repeats:
-		return fmt.Errorf("the sweep %s was begun otherwise: %s; it goes on only as it was begun: restore that, or give the sweep of now another folder",
+		return fmt.Errorf("the sweep %s was begun with other settings: %s; restore them, or give this sweep another folder",
 			quote.Word(dir), what)
 	case !extend:
-		return fmt.Errorf("the sweep %s was begun with less: %s; --extend has it go on with these", quote.Word(dir),
+		return fmt.Errorf("the sweep %s was begun with less: %s; --extend continues it with these", quote.Word(dir),
 			what)
 	}
 	return nil

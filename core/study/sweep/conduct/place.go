@@ -36,7 +36,7 @@ func enter(ctx context.Context, dir string, p *sweep.Plan, o Options) (place, er
 	shared := share.Is(dir)
 	switch {
 	case !o.Share && shared:
-		return nil, fmt.Errorf("the sweep %s is shared by several psbenches: --share has this one work on it, too",
+		return nil, fmt.Errorf("the sweep %s is shared by several psbench processes: give --share to work on it, too",
 			quote.Word(dir))
 	case o.Share && !shared && sweep.IsSweep(dir):
 		return nil, begunAlone(dir)
@@ -55,7 +55,7 @@ func enter(ctx context.Context, dir string, p *sweep.Plan, o Options) (place, er
 }
 
 func begunAlone(dir string) error {
-	return fmt.Errorf("the sweep %s was begun by one psbench alone, so it cannot be shared: go on as it was begun, or give another folder",
+	return fmt.Errorf("the sweep %s was begun without --share, so it cannot be shared: leave --share out, or give another folder",
 		quote.Word(dir))
 }
 

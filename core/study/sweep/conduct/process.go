@@ -93,7 +93,7 @@ func (s *session) execute(ctx context.Context, t sweep.Turn) (reason string, lat
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return err.Error(), late
 	}
-	return "it ended without a word", late
+	return "it ended without output", late
 }
 
 // end asks a run to end and waits for it.

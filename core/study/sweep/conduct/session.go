@@ -203,7 +203,7 @@ func (s *session) mayStart(ctx context.Context, e *Entry) error {
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		if takes := s.account.expected(s.plan)(e.Cell); time.Until(deadline) < takes {
-			return budgetError{fmt.Errorf("its budget of %v has less left than the %v that the next run takes",
+			return budgetError{fmt.Errorf("its budget of %v has less time left than the %v that the next run takes",
 				s.plan.Budget.Time, takes.Round(time.Millisecond))}
 		}
 	}

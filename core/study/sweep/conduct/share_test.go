@@ -88,7 +88,7 @@ func TestShare(t *testing.T) {
 	once(t, dir, p)
 	states(t, dir)
 	if err := Run(t.Context(), dir, p, options()); err == nil ||
-		!strings.HasSuffix(err.Error(), "is shared by several psbenches: --share has this one work on it, too") {
+		!strings.HasSuffix(err.Error(), "is shared by several psbench processes: give --share to work on it, too") {
 		t.Errorf("it said %v", err)
 	}
 	if s, err := StatusOf(dir); err != nil || len(s.Workers) != 0 || s.Account.Counts()[journal.Done] != p.Runs() {
@@ -99,7 +99,7 @@ func TestShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Run(t.Context(), lonely, p, sharing()); err == nil ||
-		!strings.Contains(err.Error(), "was begun by one psbench alone, so it cannot be shared") {
+		!strings.Contains(err.Error(), "was begun without --share, so it cannot be shared") {
 		t.Errorf("it said %v", err)
 	}
 }

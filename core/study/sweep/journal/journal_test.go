@@ -165,11 +165,11 @@ func TestErrors(t *testing.T) {
 	}
 	signed := func(event string) string { return `{"sum":"` + sum([]byte(event)) + `","event":` + event + "}\n" }
 	for want, change := range map[string]func([]string) []string{
-		"line 2: its checksum does not hold": func(l []string) []string {
+		"line 2: its checksum is wrong": func(l []string) []string {
 			l[1] = strings.Replace(l[1], "failed", "done", 1)
 			return l
 		},
-		"line 1: its checksum does not hold":  func(l []string) []string { l[0] = "\n"; return l },
+		"line 1: its checksum is wrong":       func(l []string) []string { l[0] = "\n"; return l },
 		"line 2: it is event 3 of its writer": func(l []string) []string { return slices.Delete(l, 1, 2) },
 		"line 3: it is event 1 of its writer": func(l []string) []string { return append(l[:2], l[0]) },
 		"line 3: it has generation 9 but the lines": func(l []string) []string {

@@ -56,7 +56,7 @@ func parse(text []byte) ([]Event, error) {
 		}
 		if !ok {
 			return nil,
-				fmt.Errorf("is corrupted in line %d: its checksum does not hold, though only a last line can be torn; restore the file, or remove it, after which the runs that are complete are kept all the same", i+1)
+				fmt.Errorf("is corrupted in line %d: its checksum is wrong, and only a last line may be incomplete; restore the file, or remove it: complete runs are kept", i+1)
 		}
 		e, err := decode(event)
 		if err != nil {
