@@ -57,8 +57,8 @@ var dataPoints = []harness.Point{
 	},
 	{
 		Name: "stream",
-		Promise: "readers of streamed data give the same samples in the same order, also beside each other and after " +
-			"Skip, and end with io.EOF",
+		Promise: "readers of streamed data give the same samples in the same order, also side by side and " +
+			"after Skip, and end with io.EOF",
 		Alone: checkStream,
 	},
 }

@@ -28,7 +28,7 @@ const (
 func Command(first string, args []string) ([]string, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return nil, errors.New("psbench does not find itself")
+		return nil, errors.New("psbench cannot find its own program")
 	}
 	return slices.Concat([]string{program, first}, args), nil
 }
