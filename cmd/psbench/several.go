@@ -182,7 +182,7 @@ func (a *app) agentCommand() *cobra.Command {
 		Long: `psbench run --hosts calls agent on each host by ssh; users do not call it. It reads
 its task and the secret of the run from standard input, prints a line with its
 identity and address, and starts, guards and ends the processes of its host as the
-core asks. It ends with its standard input. docs/launchers.md explains runs over
+core asks. It ends when its standard input closes. docs/launchers.md explains runs over
 several hosts.`,
 		Args:   noArguments,
 		Hidden: true, // only psbench calls it

@@ -35,7 +35,7 @@ func (a *app) traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace DIR",
 		Short: "Write what each rank of a run did and when, for Perfetto",
-		Long: `trace writes what the ranks of a recorded run stamped as a trace, which ui.perfetto.dev
+		Long: `trace writes the timestamps of a recorded run's ranks as a trace, which ui.perfetto.dev
 and chrome://tracing open: a process for each trainer and server, with a thread for its
 compute, its buckets on their way, or its work on them, and arrows from push to reply. DIR
 is a folder written by --out, a file written by --json, or the folder of a sweep, of which

@@ -138,7 +138,7 @@ func CheckSamples(b *sdk.Batch) error {
 		return err
 	}
 	if len(b.Features)%n != 0 {
-		return fmt.Errorf("there are %d numbers for %d samples, but every sample must have equally many",
+		return fmt.Errorf("there are %d numbers for %d samples, but every sample must have the same number",
 			len(b.Features), n)
 	}
 	for _, list := range [][]int64{b.Indices, b.Targets} {

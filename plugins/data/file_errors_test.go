@@ -116,7 +116,7 @@ func TestFileErrors(t *testing.T) {
 			`data file a.jsonl, line 1, column 18: "\"NaN\"" is not a number; features are finite numbers`},
 		{"a.jsonl", `{"features": {}, "target": 1}`,
 			"data file a.jsonl, line 1, column 14: { stands where a list of numbers should"},
-		{"a.txt", "1", "the name of data file a.txt does not tell its format: set format to jsonl, csv or tsv"},
+		{"a.txt", "1", "the name of data file a.txt does not show its format: set format to jsonl, csv or tsv"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			if _, err := load(t, c.file, c.content); err == nil || err.Error() != c.want {
@@ -147,7 +147,7 @@ func TestFileThatIsNotThere(t *testing.T) {
 		"":              "setting path is empty",
 		folder:          "a.csv holds no files",
 		folder + "/b.x": "b.x does not exist",
-		"file_test.go":  "does not tell its format",
+		"file_test.go":  "does not show its format",
 		"none/a.jsonl":  "data file none/a.jsonl does not exist",
 	} {
 		t.Run(path, func(t *testing.T) {

@@ -115,7 +115,7 @@ func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (
 	if rows < total {
 		return sdk.InputSpec{},
 			fmt.Errorf(
-				"a server has a table of %d rows but the model's %d tables have %d together: give every server as many",
+				"a server has a table of %d rows but the model's %d tables have %d together: give every server that many",
 				rows, n, total)
 	}
 	return sdk.InputSpec{Tables: model.Tables, Features: model.Features - model.LookedUp, Classes: model.Classes,

@@ -239,7 +239,7 @@ func TestPlanInputs(t *testing.T) {
 		"more rows": {dlrm, []comm.TableSpec{{Rows: 300, Width: 15}, {Rows: 13, Width: 1}},
 			sdk.InputSpec{Features: 13, Classes: 2, Tables: []int{5, 7}}, ""},
 		"few rows": {dlrm, []comm.TableSpec{{Rows: 300, Width: 15}, {Rows: 11, Width: 1}}, sdk.InputSpec{},
-			"a server has a table of 11 rows but the model's 2 tables have 12 together: give every server as many"},
+			"a server has a table of 11 rows but the model's 2 tables have 12 together: give every server that many"},
 		"wide rows": {dlrm, slices.Repeat([]comm.TableSpec{{Rows: 12, Width: 64}}, 2), sdk.InputSpec{},
 			"2 servers x 64 columns are 128 but a row of the model's tables has 16: give each server 8 columns"},
 		"a third": {dlrm, slices.Repeat([]comm.TableSpec{{Rows: 12, Width: 5}}, 3), sdk.InputSpec{},
