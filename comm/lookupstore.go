@@ -19,7 +19,7 @@ func (t *TableSpec) bytes() float64 { return 4 * float64(t.Rows) * float64(t.Wid
 // Check reports a size that no table can have.
 func (t *TableSpec) Check() error {
 	if t.Rows < 1 || t.Width < 1 || t.Rows > maxTableSide || t.Width > maxTableSide {
-		return fmt.Errorf("a table of %d rows of %d columns cannot be: it has 1 to %d of each", t.Rows, t.Width,
+		return fmt.Errorf("a table cannot have %d rows of %d columns: it has 1 to %d of each", t.Rows, t.Width,
 			maxTableSide)
 	}
 	return nil
@@ -44,7 +44,7 @@ func (s *LookupSpec) Check() error {
 	}
 	if len(s.Tables) == 0 || s.Bags < 1 || s.Indices < 0 {
 		return fmt.Errorf(
-			"a lookup of %d bags with %d indices in %d tables cannot be: it has at least 1 bag, 0 indices and 1 table",
+			"a lookup cannot have %d bags with %d indices in %d tables: it has at least 1 bag, 0 indices and 1 table",
 			s.Bags, s.Indices, len(s.Tables))
 	}
 	if bytes := s.bytes(); bytes >= addressable {
@@ -106,7 +106,7 @@ func NewLookupStore(owner string, spec LookupSpec) (*LookupStore, error) {
 // exceed the spec, or if the offsets are not valid for the indices.
 func (s *LookupStore) Ask(offsets, indices []int64) error {
 	if n := s.calls.Load(); n != 0 {
-		return fmt.Errorf("%s asks for the next bags while it waits for %d calls about the last ones", s.Owner, n)
+		return fmt.Errorf("%s asks for the next bags while %d calls about its last bags are unanswered", s.Owner, n)
 	}
 	if len(offsets) == 0 || len(offsets)-1 > s.Bags || len(indices) > s.Indices {
 		return fmt.Errorf("%s asks for %d bags with %d indices, but has room for %d with %d", s.Owner, len(offsets)-1,

@@ -36,7 +36,7 @@ func (c *Counter) Add(n int64) {
 }
 
 func (c *Counter) negative(n int64) {
-	c.recorder.blame(fmt.Errorf("it adds %d to %s: what may shrink is a gauge", n, c.title()))
+	c.recorder.blame(fmt.Errorf("it adds %d to %s: a counter cannot shrink, so use a gauge", n, c.title()))
 }
 
 func (c *Counter) beyond(n, before int64) {

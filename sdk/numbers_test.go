@@ -115,7 +115,7 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 		`it records histogram a, b: bound 2 is 2, but bounds must ascend and the one before it is 2`: func(r *Recorder) { r.Histogram("a", "b", "1", 1, 2, 2).Record(3) },
 		`it records histogram a, b: bound 1 is NaN, but must be finite`:                              func(r *Recorder) { r.Histogram("a", "b", "1", 1, math.NaN()).Record(3) },
 		`it records histogram a, b: it has 0 bounds, but must have 1 to 1000`:                        func(r *Recorder) { r.Histogram("a", "b", "1").Record(3) },
-		`it adds -1 to counter a, b in rows: what may shrink is a gauge`:                             func(r *Recorder) { r.Counter("a", "b", "rows").Add(-1) },
+		`it adds -1 to counter a, b in rows: a counter cannot shrink, so use a gauge`:                func(r *Recorder) { r.Counter("a", "b", "rows").Add(-1) },
 		`it adds 1 to counter a, b in rows, which is 9007199254740992: the sum must be at most 2^53`: func(r *Recorder) {
 			c := r.Counter("a", "b", "rows")
 			c.Add(1 << 53)
@@ -130,7 +130,7 @@ func TestWhatCannotBeRecorded(t *testing.T) {
 			c.Add(1)
 			c.Add(math.MaxInt64)
 		},
-		`it adds -9 to counter a, b in rows: what may shrink is a gauge`: func(r *Recorder) {
+		`it adds -9 to counter a, b in rows: a counter cannot shrink, so use a gauge`: func(r *Recorder) {
 			c := r.Counter("a", "b", "rows")
 			c.Add(-9)
 			c.Add(-8)

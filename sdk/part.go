@@ -161,7 +161,7 @@ func RanksDiffer(part Part) Part {
 	switch part.Kind {
 	case KindHook, KindServer, KindTrainer, KindModel:
 	default:
-		mistake("%s %s has no part in whether trainers end equal", part.Kind, part.Key)
+		mistake("%s %s cannot make trainers end with different results", part.Kind, part.Key)
 	}
 	part.RanksDiffer = true
 	return part
@@ -215,7 +215,7 @@ func NewHook[S any](key string, defaults S, build func(S, HookEnv) (Hook, error)
 // buckets may then lie in the memory of a device.
 func Carrying(hook Part) Part {
 	if hook.Kind != KindHook || len(hook.Links) == 0 {
-		mistake("%s %s carries nothing: only a hook with links can", hook.Kind, hook.Key)
+		mistake("%s %s cannot be declared to carry buckets: only a hook with links can", hook.Kind, hook.Key)
 	}
 	hook.Carries = true
 	return hook

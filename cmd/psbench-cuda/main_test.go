@@ -113,7 +113,7 @@ func TestCardsThatAreTaken(t *testing.T) {
 			"psbench: --ncudatrainer is 1 but cuda:0 (psbench double 8.0) is in compute mode prohibited, so no process may use it: nvidia-smi -i "},
 		{"busy", "1",
 			"psbench: trainer0: the engine of trainer ddp does not open: cuDevicePrimaryCtxRetain on cuda:0: " +
-				"CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): the card's compute mode is exclusive process, so one process at a time has it: "},
+				"CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): the card's compute mode is exclusive process, so only one process at a time can use it: "},
 	} {
 		out, err := psbench([]string{"PSBENCH_DOUBLE_EXCLUSIVE=" + c.mode}, "run", "--quiet", "--ntrainer", "0",
 			"--nserver", "0", "--ncudatrainer", c.trainers, "--iterations", "1")

@@ -83,25 +83,25 @@ func (f *commFlags) add(cmd *cobra.Command) {
 		"element types of the buckets, as a `LIST` of "+tensor.JoinTypes(tensor.Types))
 	flags.StringVar(&f.least, "min", "", "smallest `SIZE`, instead of --sizes (default 4K)")
 	flags.StringVar(&f.most, "max", "", "largest `SIZE`, instead of --sizes (default 64M)")
-	wholeVar(flags, &f.factor, "factor", 4, "`N` times as large is each size from --min to --max as the one before")
+	wholeVar(flags, &f.factor, "factor", 4, "each size from --min to --max is `N` times the previous one")
 	flags.StringVar(&f.transport, "transport", autoTransport, "transports, which take turns, as a `LIST` of "+
 		strings.Join(fabric.Names(), ", ")+"; auto is "+fabric.Default().Name+" on one host, "+
 		fabric.DefaultAcross().Name+" on several")
 	flags.BoolVar(&f.fresh, "fresh", false,
 		"new values before each round, every round verified; the default unless --warm is given")
-	flags.BoolVar(&f.warm, "warm", false, "zeros that go round and round, back to back")
+	flags.BoolVar(&f.warm, "warm", false, "zeros in every round, and rounds back to back")
 	flags.StringVar(&f.place, "place", string(micro.InPlace),
-		"where the gradients live, as a `LIST` of inplace and copy, which is on the heap")
+		"memory of the gradients, as a `LIST` of inplace and copy (on the heap)")
 	flags.StringVar(&f.servers, serverPlaceFlag, string(placement.Spread),
-		"`POLICY` of where servers run, as --place of run: "+option.OneOf(placement.Policies))
-	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables of which each rank pushes some rows")
+		"`POLICY` that places servers, as --place of psbench run: "+option.OneOf(placement.Policies))
+	flags.BoolVar(&f.sparse, "sparse", false, "buckets are tables, and each rank pushes some of the rows")
 	wholeVar(flags, &f.plan.Width, "width", 128, "`N` elements in a row, with --sparse")
 	numberVar(flags, &f.plan.Density, "density", 0.5, "`SHARE` of the rows that a rank pushes, with --sparse")
 	flags.StringVar(&f.expect, "expect", string(micro.Mean),
-		"`ANSWER` of the server or hook: mean, sum, part, which asks it, or any, which is not verified; what hooks and servers of other plugins declare, else part")
+		"expected `ANSWER` of the server or hook: mean, sum, part (ask the part) or any (not verified); for parts of other plugins by default the declared answer, else part")
 	wholeVar(flags, &f.plan.Rounds, "rounds", 0, "`N` rounds in a row of the table, instead of --seconds")
 	numberVar(flags, &f.plan.Seconds, "seconds", 1,
-		"`TIME` for the rounds of a row, which are at least 20 and at most 3000")
+		"`TIME` for the rounds of a row; each row has 20 to 3000 rounds")
 	wholeVar(flags, &f.plan.Repeat, "repeat", 3, "`N` turns in which the rounds of a row are measured")
 	flags.BoolVar(&f.noLimits, "no-limits", false, "do not measure the machine's limits")
 	flags.StringVar(&f.format, "format", "table", "`FORMAT` of the output: table, or bench, the Go benchmark format")

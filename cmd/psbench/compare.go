@@ -27,11 +27,11 @@ func (a *app) compareCommand() *cobra.Command {
 	o := comparing{sessionNoise: percentage{share: 0.05}}
 	cmd := &cobra.Command{
 		Use:   "compare OLD NEW | OLD... -- NEW... | SWEEP",
-		Short: "Say what became faster or slower, and what only seems so",
+		Short: "Compare runs and say which differences are proven",
 		Long: `compare judges runs cell by cell: old and new median, the change with its interval,
 and p. A ~ marks a cell for which the runs prove no change. OLD and NEW are sweeps,
-folders that run --out left or files that --json left, of any version; -- parts several
-of each. One sweep alone is compared within itself, along --axis.
+folders written by run --out or files written by --json, of any version; -- separates
+several of each. One sweep alone is compared within itself, along --axis.
 
 The cells of a sweep were measured in one session, in random order, and are judged
 against its A/A cell. Runs that were measured apart are judged against the changes
@@ -52,7 +52,7 @@ if the runs of a cell cannot tell. docs/statistics.md explains all numbers.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.metric, "metric", "",
 		"`NAME` of the metric; by default the metric of the sweeps, or throughput, or comm_time for psbench comm")
-	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis along which one sweep is compared")
+	flags.StringVar(&o.axis, "axis", "build", "`NAME` of the axis to compare one sweep along")
 	flags.Var(&o.failAbove, "fail-above",
 		"exit with status 1 if a cell is proven worse by more than this, with 3 if the runs cannot tell")
 	o.mostFailed.add(cmd)
@@ -98,7 +98,7 @@ func (a *app) compare(cmd *cobra.Command, args []string, o comparing) error {
 func sides(args []string, dash int) (old, fresh []string, err error) {
 	switch {
 	case dash >= 0 && (dash == 0 || dash == len(args)):
-		return nil, nil, usagef("compare takes runs before and after --, but there are none on one side")
+		return nil, nil, usagef("compare takes runs before and after --, but one side has none")
 	case dash > 0:
 		return args[:dash], args[dash:], nil
 	case len(args) == 1:
@@ -115,7 +115,7 @@ func present(paths []string) error {
 		_, err := os.Stat(path)
 		switch {
 		case err != nil && strings.HasPrefix(path, "-"):
-			return usagef("after -- there are runs only, but %s is none: flags come before", quote.String(path))
+			return usagef("only runs may follow --, but %s is not a run: put flags before --", quote.String(path))
 		case err != nil:
 			return fmt.Errorf("%s cannot be compared: %w", quote.Word(path), draft.Cause(err))
 		}

@@ -15,9 +15,9 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show the effective configuration and where each value comes from",
-		Long: `config takes the flags of run and shows, without running anything, the value
-that each of them and each setting of the chosen parts has, and where it comes
-from. As json it is a file that --config reads.
+		Long: `config takes the flags of run but runs nothing. It shows the value of each flag
+and of each setting of the chosen parts, and where the value comes from. --config
+reads the output of --format json.
 
 With --hosts it shows the launcher that has started it, its rank among the tasks,
 and how it recognises each launcher. If the launcher lets tasks talk to each

@@ -113,7 +113,7 @@ func TestPartsRecordWrongly(t *testing.T) {
 		"unit":   `it records gauge counting_metric, staleness: unit "a step" must be a short word such as 1, B, rows, steps or %: at most 12 letters, digits and % / ^ _ -`,
 		"twice":  "it records gauge counting_metric, pushed in B, and also counter counting_metric, pushed in B: give one of them another name",
 		"bounds": "it records histogram counting_metric, sizes: bound 1 is 4, but bounds must ascend and the one before it is 8",
-		"sum":    "it adds -1 to counter counting_metric, pushed in B: what may shrink is a gauge",
+		"sum":    "it adds -1 to counter counting_metric, pushed in B: a counter cannot shrink, so use a gauge",
 	} {
 		t.Run(wrong, func(t *testing.T) {
 			status, _, stderr := psbenchMain(t, "--quiet", "--registry", registry, "--server", "counting", "--set",

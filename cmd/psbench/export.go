@@ -20,7 +20,7 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:   "export PATH...",
 		Short: "Write recorded runs as CSV, JSON lines, Markdown or Go benchmarks",
 		Long: `export writes recorded runs to standard output for other programs: a sweep, or any
-number of folders that --out left and files that --json left. csv and jsonl have a row
+number of folders written by --out and files written by --json. csv and jsonl have a row
 for each run and metric, with all values of the configuration, those of a sweep's axes
 first. markdown has a row for each run, with what differs between them. gobench is the
 format of Go's benchmarks, which benchstat reads, with the direction that is better.
@@ -57,7 +57,7 @@ so.`,
 				_, _ = fmt.Fprintf(a.stderr, "psbench: %s\n", quote.Lines(w))
 			}
 			if len(t.Rows) == 0 {
-				return fmt.Errorf("there is nothing to export: no run of %s that came to its end has a value",
+				return fmt.Errorf("nothing to export: no finished run of %s has a value",
 					quote.Message(strings.Join(args, ", ")))
 			}
 			out := bufio.NewWriter(a.stdout)
@@ -68,7 +68,7 @@ so.`,
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", formats[0], "`FORMAT`: "+strings.Join(formats, ", "))
-	cmd.Flags().StringVar(&metrics, "metric", "", "metrics, as a `LIST`; all that runs have unless it is given")
+	cmd.Flags().StringVar(&metrics, "metric", "", "metrics, as a `LIST`; by default all metrics of the runs")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

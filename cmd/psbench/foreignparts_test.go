@@ -69,7 +69,7 @@ func TestCommAsksTheParts(t *testing.T) {
 		"--ddp-hook halving --set hook.lies=true": {"rows are void: element 0 of round",
 			[]micro.Verified{micro.NoRound}, ""},
 		"--ddp-hook quiet": {"", []micro.Verified{micro.NoRound},
-			"hook quiet does not say what it leaves: it is no sdk.Answerer"},
+			"hook quiet does not say what it answers: it is no sdk.Answerer"},
 		"--ddp-hook quiet --expect sum --transport tcp":    {verified: []micro.Verified{micro.EveryRound}},
 		"--ddp-hook pushing --server median --ntrainer 3":  {verified: []micro.Verified{micro.EveryRound, micro.EveryRound}},
 		"hook --ddp-hook pushing --server median --sparse": {verified: []micro.Verified{micro.EveryRound}},

@@ -95,7 +95,7 @@ func (a *app) noise(cmd *cobra.Command, f *noiseFlags) error {
 	dir := f.out
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "psbench-noise-*"); err != nil {
-			return fmt.Errorf("no folder for the runs can be made: %w", draft.Cause(err))
+			return fmt.Errorf("cannot make a folder for the runs: %w", draft.Cause(err))
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 	}

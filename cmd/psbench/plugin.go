@@ -132,7 +132,7 @@ themselves; it is for tests, editors and help.`,
 		RunE: func(*cobra.Command, []string) error {
 			folder, err := launch.PythonFolder()
 			if err != nil {
-				return fmt.Errorf("there is no folder for the Python package psbench: %w", err)
+				return fmt.Errorf("cannot find a folder for the Python package psbench: %w", err)
 			}
 			printf(a.stdout, "%s\n", folder)
 			return nil

@@ -22,8 +22,8 @@ func (a *app) pluginAddCommand() *cobra.Command {
 		Long: `add starts the plugin at PATH, asks it for its parts, and writes its command,
 its checksum and its keys into your registry, registry.json in the folder
 psbench of $XDG_CONFIG_HOME (~/.config), which every run reads. From then on
-the plugin runs only as long as neither the program nor what it is run by has
-changed; to add it again accepts a change.`,
+the plugin runs only while its program, interpreters and scripts are unchanged;
+add it again to accept a change.`,
 		Example: lines(
 			"psbench plugin add ./median",
 			"psbench plugin add ./median --name trial -- --verbose",

@@ -22,7 +22,7 @@ func (a *app) pluginCheckCommand() *cobra.Command {
 	var format, expect string
 	cmd := &cobra.Command{
 		Use:   "check PATH [KEY] [-- ARGUMENT...]",
-		Short: "Hold a plugin to the contract of its parts",
+		Short: "Check a plugin against the contract of its parts",
 		Long: `check makes small runs with each part of the plugin at PATH, or with the parts named
 KEY. In them psbench's own trainer tries the points of the contract on the part, or
 psbench watches it. check needs no registry; --registry adds other parts, such as the
@@ -81,7 +81,7 @@ answer that it declares; --expect gives the answer of a part that declares none.
 		"`samples` of the largest batch, for a model that is too slow for 1031 (0: as many as the points say)")
 	cmd.Flags().BoolVar(&denseOnly, "dense-only", false, "hooks and servers are not made for sparse gradients")
 	cmd.Flags().StringVar(&expect, "expect", "",
-		"`ANSWER` of hooks and servers, in the place of what they declare: mean, sum, own, \"as KEY\", a built-in one, or any, which is not compared")
+		"`ANSWER` of hooks and servers, instead of the declared one: mean, sum, own, \"as KEY\" of a built-in part, or any (not compared)")
 	cmd.Flags().StringVar(&format, "format", checkFormats[0],
 		"`FORMAT` of the output: text, or json, a line for each point, without the speed")
 	_ = cmd.RegisterFlagCompletionFunc("expect",

@@ -20,13 +20,13 @@ func (a *app) pluginNewCommand() *cobra.Command {
 	var dir, clone, lang string
 	cmd := &cobra.Command{
 		Use:   "new KIND NAME",
-		Short: "Write a plugin that works as it is",
+		Short: "Write a working plugin to start from",
 		Long: `new writes the project of a plugin with the smallest sensible part of a kind:
 its source, a test, a page that says how to try it, a registry file and, in Go,
 go.mod and go.sum. The kinds are server, table-server, hook, criterion, model,
 data and trainer; table-server and trainer are in Go alone. NAME is the key of
-the part, the program and, unless --dir is given, the folder. Files that are
-there already are left alone.`,
+the part, the program and, unless --dir is given, the folder. Existing
+files are left alone.`,
 		Example: lines(
 			"psbench plugin new hook topk",
 			"psbench plugin new hook topk --lang python",
@@ -165,7 +165,7 @@ func builtWith(clone string) (scaffold.Module, error) {
 	around, found, err := scaffold.CloneAround(executable)
 	if err == nil && !found {
 		err =
-			fmt.Errorf("this psbench, %s, is no released version and lies in no clone: --psbench FOLDER names the clone that plugins are to be built with",
+			fmt.Errorf("this psbench, %s, is neither a release nor in a clone: name the clone to build plugins with by --psbench FOLDER",
 				quote.Word(executable))
 	}
 	return around, err

@@ -24,8 +24,8 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Write a page of a run or a sweep, for any browser",
 		Long: `report writes one HTML file of recorded runs, which a browser opens without a network. The file has
 the answer, a table of the cells to sort, filter and compare, pictures, and all details of the runs.
-report takes the folder of a sweep, folders that --out left, files that --json left, and folders of
-psbench comm. All that are given become one page.`,
+report takes the folder of a sweep, folders written by --out, files written by --json, and folders of
+psbench comm. All of them become one page.`,
 		Example: lines(
 			"psbench report SWEEP",
 			"psbench report runs/1 -o run.html",
@@ -75,7 +75,7 @@ func (a *app) report(paths []string, output string, f studyFlags) error {
 		}
 	}
 	if len(d.Runs)+failed == 0 {
-		return fmt.Errorf("there is nothing to report: no run of %s has come to its end",
+		return fmt.Errorf("nothing to report: no run of %s has finished",
 			quote.Message(strings.Join(paths, ", ")))
 	}
 	if output == "-" {

@@ -22,7 +22,7 @@ func (a *app) rerunCommand() *cobra.Command {
 		Long: `rerun runs the configuration that a run recorded, with the defaults of that time.
 It prints the result, and then the differences from that run: the throughput, the
 machine and its load, the programs, and defaults that have changed since. RUN is a
-folder that --out left or a file that --json left. PSBENCH_ variables have no
+folder written by --out or a file written by --json. PSBENCH_ variables have no
 effect, except those of output.`,
 		Example: lines("psbench rerun run.json", "psbench rerun run.json --json again.json --report summary"),
 		Args: func(_ *cobra.Command, args []string) error {
@@ -51,7 +51,7 @@ func outputKeys() (keys []string) {
 func readRecorded(path string) (*result.Result, error) {
 	if folder.IsComm(path) {
 		return nil, fmt.Errorf(
-			"%s is of psbench comm, but rerun repeats runs: give its command again, which is in its result.json",
+			"%s is a result of psbench comm, which rerun cannot repeat: run the command in its result.json again",
 			quote.Word(path))
 	}
 	old, err := readResult(path)

@@ -155,10 +155,10 @@ func addRendezvous(cmd *cobra.Command, r *team.Rendezvous) {
 	flags.StringVar(&r.HostsFile, team.HostsFlag, "",
 		"hosts of the run, one a line of a `FILE`; ssh starts an agent on each")
 	flags.StringVar(&r.SecretFile, team.SecretFileFlag, "",
-		"secret by which the tasks of a launcher without PMI know each other, in a `FILE` of mode 0600; also the value of "+
+		"`FILE` of mode 0600 with the secret that the tasks of a launcher without PMI share; also the value of "+
 			option.SecretVariable)
 	flags.StringVar(&r.Core, team.CoreFlag, "",
-		"where the first task of a launcher without PMI awaits the others, `HOST:PORT`; also "+option.CoreVariable)
+		"`HOST:PORT` where the first task of a launcher without PMI awaits the others; also "+option.CoreVariable)
 }
 
 // checkGiven refuses flags with an empty value, e.g. from an unset variable of a script.
@@ -182,7 +182,7 @@ func (a *app) agentCommand() *cobra.Command {
 		Long: `psbench run --hosts calls agent on each host by ssh; users do not call it. It reads
 its task and the secret of the run from standard input, prints a line with its
 identity and address, and starts, guards and ends the processes of its host as the
-core asks. It ends with its standard input. docs/launchers.md explains runs over
+core asks. It ends when its standard input closes. docs/launchers.md explains runs over
 several hosts.`,
 		Args:   noArguments,
 		Hidden: true, // only psbench calls it

@@ -27,10 +27,10 @@ func (a *app) showCommand() *cobra.Command {
 	var pictures picturesFlag
 	cmd := &cobra.Command{
 		Use:   "show DIR|FILE...",
-		Short: "Print the tables of a run, or the answer of a sweep, from what they left",
+		Short: "Print the tables of a recorded run, or the answer of a sweep",
 		Long: `show prints the tables and the answer of a recorded run again, as --report and --stats say.
 It computes tables, throughput and evaluation anew from the recorded numbers. It takes the
-folder that --out left or the file that --json left; for psbench comm it takes the folder.
+folder written by --out or the file written by --json; for psbench comm it takes the folder.
 A file may be compressed; - is standard input. Both may be of an older psbench.
 
 For the folder of a sweep, or for several runs, it prints a table of the cells and the answer: what is

@@ -41,7 +41,7 @@ func (s *submission) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&s.slurm.Account, "account", "", "`NAME` of the account that the job of --launcher is charged to")
 	flags.StringVar(&s.slurm.Time, "time", "", "`TIME` after which Slurm ends the job of --launcher, as in 30:00")
 	flags.StringArrayVar(&s.slurm.Args, "slurm-arg", nil,
-		"`ARGUMENT` more of Slurm's, as in --slurm-arg=--constraint=ib")
+		"further `ARGUMENT` for Slurm, as in --slurm-arg=--constraint=ib")
 }
 
 // asked reports whether the flags request a job. It returns an error for wrong values.
@@ -53,7 +53,7 @@ func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 	default:
 		for _, name := range submissionFlags {
 			if flags.Changed(name) {
-				return false, usagef("--%s is of a job, but nothing is submitted: give --%s slurm, too", name,
+				return false, usagef("--%s is for a submitted job, but nothing is submitted: give --%s slurm, too", name,
 					launcherFlag)
 			}
 		}
@@ -64,7 +64,7 @@ func (s *submission) asked(flags *pflag.FlagSet) (bool, error) {
 	}
 	if slices.Contains(s.slurm.Args, "") { // srun would take "" as the program
 		return false,
-			usagef("--slurm-arg is empty but must be an argument of Slurm's, as in --slurm-arg=--constraint=ib")
+			usagef("--slurm-arg is empty but must be an argument for Slurm, as in --slurm-arg=--constraint=ib")
 	}
 	return true, nil
 }

@@ -60,7 +60,7 @@ func (a *app) sweepCommand() *cobra.Command {
 		Use:   "sweep [FILE|NAME]",
 		Short: "Run a matrix of experiments and say what it proves",
 		Long: `sweep runs every cell of a matrix --repeats times, in an order that is random within each
-round. FILE is a specification of axes in JSON; NAME is one of psbench's own:
+round. FILE is a specification of axes in JSON; NAME is a built-in sweep:
 ` + strings.Join(sweep.Ready(), ", ") + `. With --axis neither is needed. Other flags
 apply to all cells. sweep checks everything before it runs anything; the same command
 goes on where it stopped. Under a launcher of several tasks, such as srun, and with
@@ -105,20 +105,20 @@ func runKeys() (keys []string) {
 func (f *sweepFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.axes, "axis", nil,
-		"`NAME=VALUE,...` of what cells differ in: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
-	wholeVar(flags, &f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each of fresh processes")
+		"`NAME=VALUE,...` that varies between cells: an option, KIND.SETTING of a part, or build; 1..8*2 is 1,2,4,8")
+	wholeVar(flags, &f.repeats, "repeats", sweep.DefaultRepeats, "`N` runs of each cell, each with fresh processes")
 	flags.StringVar(&f.out, "out", "", "`FOLDER` of the sweep")
 	flags.StringVar(&f.budget, "budget", "",
 		"`TIME` for all runs together, as in 8h30m, after which the sweep ends early")
 	flags.StringVar(&f.runTimeout, "run-timeout", "",
-		"`TIME` for each run, as in 90s; one that takes longer is ended and has failed")
+		"`TIME` for each run, as in 90s; a longer run is ended and counts as failed")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only say what would run")
 	flags.BoolVar(&f.yes, "yes", false, fmt.Sprintf("accept more than %d cells, up to %d", sweep.Many, sweep.Most))
-	flags.BoolVar(&f.extend, "extend", false, "accept cells and repeats that the sweep in the folder did not have")
-	flags.BoolVar(&f.retry, "retry-failed", false, "run once more what has failed")
+	flags.BoolVar(&f.extend, "extend", false, "add new cells and repeats to the sweep in the folder")
+	flags.BoolVar(&f.retry, "retry-failed", false, "run failed runs once more")
 	flags.BoolVar(&f.share, "share", false,
-		"work on the sweep beside psbenches of other hosts that have the folder, whole rounds each")
-	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, and learn nothing of the noise")
+		"share the sweep with psbench on other hosts that have the folder; each takes whole rounds")
+	flags.BoolVar(&f.noAgain, "no-again", false, "run the baseline once in each round, without measuring the noise")
 	flags.Bool("quiet", false, "show no progress")
 	flags.Bool("live", false, "show the sweep while it grows, on a page of 127.0.0.1 and on the terminal")
 	f.job.addFlags(cmd)
@@ -140,7 +140,7 @@ func (a *app) places(cmd *cobra.Command, f *sweepFlags) (job *submission, err er
 			launcherFlag)
 	case cmd.Flags().Changed(team.HostsFlag):
 		return nil, usagef(
-			"--%s has each run go over several hosts, but those of --%s have a node each: give one of the two",
+			"--%s spreads each run over several hosts, but runs of --%s have a node each: give one of the two",
 			team.HostsFlag, launcherFlag)
 	case f.extend:
 		return nil, usagef("--extend changes the plan, on which the nodes of --%s must agree: give one of the two",

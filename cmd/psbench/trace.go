@@ -35,10 +35,10 @@ func (a *app) traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace DIR",
 		Short: "Write what each rank of a run did and when, for Perfetto",
-		Long: `trace writes what the ranks of a recorded run stamped as a trace, which ui.perfetto.dev
+		Long: `trace writes the timestamps of a recorded run's ranks as a trace, which ui.perfetto.dev
 and chrome://tracing open: a process for each trainer and server, with a thread for its
 compute, its buckets on their way, or its work on them, and arrows from push to reply. DIR
-is a folder that --out left, a file that --json left, or the folder of a sweep, of which
+is a folder written by --out, a file written by --json, or the folder of a sweep, of which
 --cell and --round choose the run.`,
 		Example: lines(
 			"psbench trace runs/1",
@@ -85,7 +85,7 @@ func (f *traceFlags) run(path string, cell, round bool) (string, error) {
 	if path == "-" || !sweep.IsSweep(path) {
 		for name, given := range map[string]bool{"cell": cell, "round": round} {
 			if given && !missing(path) {
-				return "", usagef("--%s chooses a run of a sweep, but %s is none", name, quote.Word(path))
+				return "", usagef("--%s chooses a run of a sweep, but %s is not a sweep", name, quote.Word(path))
 			}
 		}
 		return path, nil

@@ -67,7 +67,7 @@ the result as a case.`,
 			case record != "":
 				return a.recordCase(cmd, record)
 			case cmd.Flags().Changed("config"):
-				return usagef("--config is of --record: cases have configurations of their own")
+				return usagef("--config needs --record: cases have their own configurations")
 			}
 			cases, err := a.casesOn(cmd, device, files)
 			if err != nil {

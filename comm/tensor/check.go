@@ -56,5 +56,5 @@ func wrongRow(rows []int32, i, table int) error {
 	case i > 0 && row <= rows[i-1]:
 		bound = fmt.Sprintf("not above row %d before it", rows[i-1])
 	}
-	return fmt.Errorf("row %d at place %d, which is %s: rows must rise and lie in a table of %d", row, i, bound, table)
+	return fmt.Errorf("row %d at place %d, which is %s: rows must ascend within a table of %d", row, i, bound, table)
 }

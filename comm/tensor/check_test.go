@@ -8,7 +8,7 @@ import (
 )
 
 func TestCheckRows(t *testing.T) {
-	const right = ": rows must rise and lie in a table of 10"
+	const right = ": rows must ascend within a table of 10"
 	for i, c := range []struct {
 		rows []int32
 		want string

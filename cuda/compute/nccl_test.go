@@ -242,7 +242,7 @@ func TestKilledInAGroupOfNCCL(t *testing.T) {
 			strike(ctx, t, dir, c.signal)
 			err := cmd.Wait()
 			if err == nil || ctx.Err() != nil || !strings.Contains(out.String(), c.want) ||
-				strings.Contains(out.String(), "still at work") {
+				strings.Contains(out.String(), "still working") {
 				t.Errorf("it ends with %v, %v, and does not say %q\n%s", err, ctx.Err(), c.want, out.String())
 			}
 			nothingLeft(t)

@@ -174,7 +174,7 @@ func (c *Context) refused(err error) error {
 			"the card's compute mode is prohibited, so no process may use it: set another by nvidia-smi -c DEFAULT"
 	case computeModeExclusive:
 		e.Advice =
-			"the card's compute mode is exclusive process, so one process at a time has it: end that, or start MPS, or set nvidia-smi -c DEFAULT"
+			"the card's compute mode is exclusive process, so only one process at a time can use it: end that process, start MPS, or set nvidia-smi -c DEFAULT"
 	default:
 		if e.Code == OutOfMemory {
 			e.Advice = "other processes have its memory: nvidia-smi shows them"

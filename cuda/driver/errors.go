@@ -123,7 +123,7 @@ func (c *Context) failed(asked string, code Code) error {
 		slices.ContainsFunc(dispensable, func(call string) bool { return strings.HasPrefix(asked, call) })
 	if e.lost = sticky[code] && !refused; e.lost {
 		e.Advice =
-			"nothing can be had of the device in this process any more; the kernel log has the cause where the card failed (dmesg, Xid)"
+			"this process can no longer use the device; if the card failed, the kernel log has the cause (dmesg, Xid)"
 		if !c.lost.CompareAndSwap(nil, e) {
 			return c.usable(asked)
 		}

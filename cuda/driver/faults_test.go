@@ -29,7 +29,7 @@ func TestDriverThatDoesNotServe(t *testing.T) {
 			"the NVIDIA driver does not start: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE, 100): " +
 				"it shows no GPU to this process: nvidia-smi lists the devices, and CUDA_VISIBLE_DEVICES or a container may hide it"},
 		{"PSBENCH_DOUBLE_VERSION=10020",
-			"the NVIDIA driver is of CUDA 10.2 but must be of 11.0 or newer: install driver 450 or newer"},
+			"the NVIDIA driver supports CUDA 10.2 but must support 11.0 or newer: install driver 450 or newer"},
 		{"PSBENCH_DOUBLE_FAIL=cuInit:1:999",
 			"the NVIDIA driver does not start: unknown error (CUDA_ERROR_UNKNOWN, 999): nvidia-smi shows whether the driver works"},
 	} {
@@ -56,7 +56,7 @@ func TestCardThatIsTaken(t *testing.T) {
 	for _, test := range []struct{ mode, want string }{
 		{"busy",
 			"cuDevicePrimaryCtxRetain on cuda:0: CUDA-capable device(s) is/are busy or unavailable (CUDA_ERROR_DEVICE_UNAVAILABLE, 46): " +
-				"the card's compute mode is exclusive process, so one process at a time has it: end that, or start MPS, or set nvidia-smi -c DEFAULT"},
+				"the card's compute mode is exclusive process, so only one process at a time can use it: end that process, start MPS, or set nvidia-smi -c DEFAULT"},
 		{"prohibited", "cuDevicePrimaryCtxRetain on cuda:0: unknown error (CUDA_ERROR_UNKNOWN, 999): " +
 			"the card's compute mode is prohibited, so no process may use it: set another by nvidia-smi -c DEFAULT"},
 	} {

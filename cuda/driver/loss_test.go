@@ -176,7 +176,7 @@ func TestDeviceThatIsLost(t *testing.T) {
 		{"999", "(CUDA_ERROR_UNKNOWN, 999)"},
 	} {
 		stdout, stderr, status := child(t, "lose", "", "PSBENCH_DOUBLE_LOST=3:"+test.code)
-		const advice = ": nothing can be had of the device in this process any more; the kernel log has the cause where the card failed (dmesg, Xid)"
+		const advice = ": this process can no longer use the device; if the card failed, the kernel log has the cause (dmesg, Xid)"
 		if status != 0 || !strings.HasSuffix(stdout, test.want+advice) {
 			t.Errorf("status %d: %s\n%s", status, stdout, stderr)
 		}

@@ -104,7 +104,7 @@ func (q *Queue) product(call string, p product, c, a, b Matrix) {
 // holds reports whether a matrix has so many rows and columns.
 func (q *Queue) holds(call, what string, m Matrix, rows, columns int) bool {
 	if q.err == nil && m.Stride < columns {
-		q.err = fmt.Errorf("%s has rows of %s that begin %d elements after each other but have %d", call, what,
+		q.err = fmt.Errorf("%s has rows of %s that begin %d elements apart but have %d elements each", call, what,
 			m.Stride, columns)
 	}
 	return q.err == nil && (rows == 0 || columns == 0 || q.atLeast(call, what, len(m.Data), (rows-1)*m.Stride+columns))

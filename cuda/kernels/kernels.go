@@ -154,7 +154,7 @@ func (k *Kernels) load(files fs.FS) error {
 		}
 	}
 	if at := slices.Index(found[:], false); at >= 0 {
-		return fmt.Errorf("kernel %s is in no file of the PTX: make it again by cuda/kernels/make-ptx", names[at])
+		return fmt.Errorf("kernel %s is missing from the PTX: make the PTX again by cuda/kernels/make-ptx", names[at])
 	}
 	return nil
 }

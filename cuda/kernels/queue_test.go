@@ -90,7 +90,7 @@ func TestErrors(t *testing.T) {
 			"Gemm has 5 of a but must have at least 6"},
 		{func(q *Queue) {
 			q.GemmStrided(Matrix{x(6), 2}, Matrix{x(6), 3}, Matrix{x(9), 3}, 2, 3, 3, false, false)
-		}, "Gemm has rows of c that begin 2 elements after each other but have 3"},
+		}, "Gemm has rows of c that begin 2 elements apart but have 3 elements each"},
 		{func(q *Queue) { q.Linear(x(6), x(6), x(9), x(2), 2, 3, 3, true) },
 			"Linear has 2 elements of bias but must have 3"},
 		{func(q *Queue) { q.CopyColumns(x(6), 3, x(5), 3, 2, 3) }, "CopyColumns has 5 of src but must have at least 6"},

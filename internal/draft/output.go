@@ -42,7 +42,7 @@ func Output(path, ending string, sources []string, write func(io.Writer) error) 
 			switch at, err := os.Stat(source); {
 			case err != nil: // path is standard input
 			case os.SameFile(info, at):
-				return 0, fmt.Errorf("it is the run %s that is read", quote.Word(source))
+				return 0, fmt.Errorf("it is the run %s, which is read: choose another name", quote.Word(source))
 			case at.IsDir() && within(path, at) && !strings.HasSuffix(path, ending):
 				return 0, fmt.Errorf("it is a file of %s, which is read: choose another name", quote.Word(source))
 			}

@@ -20,7 +20,7 @@ func TestOutput(t *testing.T) {
 		"new":               {filepath.Join(t.TempDir(), "page.html"), source, ""},
 		"device":            {os.DevNull, source, ""},
 		"folder":            {t.TempDir(), source, "it is a folder: name a file in it"},
-		"source":            {file, file, "it is the run " + file + " that is read"},
+		"source":            {file, file, "it is the run " + file + ", which is read: choose another name"},
 		"file of a source":  {file, source, "it is a file of " + source + ", which is read: choose another name"},
 		"new in a source":   {filepath.Join(source, "new.txt"), source, ""},
 		"output of before":  {filepath.Join(source, "old.html"), source, ""},

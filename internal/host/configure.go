@@ -102,7 +102,7 @@ func newRole(p *process.Process, req *proto.ConfigureRequest) (role, error) {
 	case *proto.ConfigureRequest_Bench:
 		return bench.New(p, benchConfig(q.Bench)), nil
 	default:
-		return nil, fmt.Errorf("%s was given no role that this plugin knows", p.Name())
+		return nil, fmt.Errorf("%s was given a role that this plugin does not know", p.Name())
 	}
 }
 

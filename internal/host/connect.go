@@ -52,7 +52,7 @@ func connect(r role, req *proto.ConnectRequest) (*proto.ConnectReply, error) {
 	case *table.Role:
 		q := req.GetTable()
 		if q.GetLookup() == nil {
-			return nil, errors.New("a server of a table was connected without what is looked up in it")
+			return nil, errors.New("a server of a table was connected without the sizes of its lookups")
 		}
 		facts, err = r.Connect(*convert.LookupFromProto(q.GetLookup()), peersOf(q.GetTrainers()))
 	case *data.Role:

@@ -79,6 +79,6 @@ func (v Version) Refusal(number int) string {
 
 // RefusalOf is like Refusal for a text that is not a version number.
 func (v Version) RefusalOf(text string) string {
-	return fmt.Sprintf("it names %s as its version of psbench's contract with plugins, which is none; this psbench speaks %s: build the plugin with the sdk of this psbench",
+	return fmt.Sprintf("it names %s as its version of psbench's contract with plugins, which is not a version; this psbench speaks %s: build the plugin with the sdk of this psbench",
 		text, v)
 }

@@ -39,7 +39,7 @@ func answererOf(r *harness.Rank) (asked sdk.Answerer, end func(), err error) {
 	}
 	if asked == nil && part.Answers == sdk.AnswersOwn {
 		end()
-		return nil, nil, fmt.Errorf("it declares that it says itself what it answers (%q), but has no method Answer: "+
+		return nil, nil, fmt.Errorf("it declares that it computes its expected answer itself (%q), but has no method Answer: "+
 			"it must be an sdk.Answerer",
 			string(sdk.AnswersOwn))
 	}

@@ -57,8 +57,8 @@ var dataPoints = []harness.Point{
 	},
 	{
 		Name: "stream",
-		Promise: "readers of streamed data give the same samples in the same order, also beside each other and after " +
-			"Skip, and end with io.EOF",
+		Promise: "readers of streamed data give the same samples in the same order, also side by side and " +
+			"after Skip, and end with io.EOF",
 		Alone: checkStream,
 	},
 }
@@ -138,7 +138,7 @@ func CheckSamples(b *sdk.Batch) error {
 		return err
 	}
 	if len(b.Features)%n != 0 {
-		return fmt.Errorf("there are %d numbers for %d samples, but every sample must have equally many",
+		return fmt.Errorf("there are %d numbers for %d samples, but every sample must have the same number",
 			len(b.Features), n)
 	}
 	for _, list := range [][]int64{b.Indices, b.Targets} {

@@ -29,9 +29,9 @@ func elementwisePoints(part sdk.Part) []harness.Point {
 
 var blockMemory = harness.Point{
 	Name:    "memory",
-	Promise: "Combine and Finish write to sum alone, and not behind its end",
-	Unseen: "the blocks that Combine and Finish get lie in the server's process, beside which a run " +
-		"can guard no page",
+	Promise: "Combine and Finish write only to sum, and not past its end",
+	Unseen: "the blocks of Combine and Finish lie in the server's process, where a run cannot " +
+		"guard the pages around them",
 	Alone: func(s *harness.Subject) error {
 		server, err := buildElementwise(s)
 		if err != nil {
@@ -48,8 +48,8 @@ var blockMemory = harness.Point{
 
 var inBlocks = harness.Point{
 	Name: "blocks",
-	Promise: "an element of the answer depends on that element alone: in pieces, and on several goroutines at once, " +
-		"Combine and Finish give what they give on the whole",
+	Promise: "an element of the answer depends on that element alone: Combine and Finish give " +
+		"the same in pieces, and on several goroutines at once, as on the whole",
 	Ranks:  2,
 	OnRank: samePlaces,
 	Alone:  sameBlocks,
@@ -57,8 +57,8 @@ var inBlocks = harness.Point{
 
 var adds = harness.Point{
 	Name: "adds",
-	Promise: "Combine of a server that is declared by sdk.Adding adds, for psbench may push sums in the place of " +
-		"gradients",
+	Promise: "Combine of a server that is declared by sdk.Adding adds, because psbench may push sums " +
+		"instead of gradients",
 	Unseen: "a run shows what Finish makes of a sum, and not the sum",
 	Alone: func(s *harness.Subject) error {
 		server, err := buildElementwise(s)

@@ -40,7 +40,7 @@ var modelPoints = []harness.Point{
 	},
 	{
 		Name:    "memory",
-		Promise: "values and gradients are read and written where they were bound, and not beside that",
+		Promise: "values and gradients are read and written only where they were bound",
 		Unseen:  "a model's process lays its parameters and gradients out itself",
 		Guarded: true,
 		OnRank: func(r *harness.Rank) error {

@@ -38,5 +38,5 @@ var values = harness.Point{
 }
 
 // Undeclared is the reason for comparing no value: the part does not declare its answer.
-const Undeclared = harness.NotSeen("no value was compared, since the part does not declare what it answers: " +
+const Undeclared = harness.NotSeen("no value was compared, because the part does not declare its answer: " +
 	"declare it (sdk.Answering, answers in Python), or say what to expect")

@@ -29,7 +29,7 @@ func newTrainer(s inrun.Settings, env sdk.TrainerEnv) (*trainer, error) {
 	list := points.Of(about)
 	i := slices.IndexFunc(list, func(p harness.Point) bool { return p.Name == s.Point && p.InRun() })
 	if i < 0 {
-		return nil, fmt.Errorf("setting point is %q, which no point of a %s is that a run carries out", s.Point, s.Kind)
+		return nil, fmt.Errorf("setting point is %q, but a run checks no such point of a %s", s.Point, s.Kind)
 	}
 	return &trainer{env: env, point: list[i], about: about}, nil
 }

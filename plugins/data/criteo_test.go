@@ -122,7 +122,7 @@ func TestCriteoErrors(t *testing.T) {
 		{clickLine(15, ""), index,
 			`data file log, line 1, column 31: category 2 is "" but must be a row of its table, 0 to 9`},
 		{good + clickLine(0, "x") + good + clickLine(0, "y"), most(1),
-			`more lines are malformed than the 1 that may be; the last: data file log, line 4, column 1: the label is "y" but must be 0 or 1`},
+			`more lines are malformed than the 1 that max_bad_lines allows; the last: data file log, line 4, column 1: the label is "y" but must be 0 or 1`},
 		{clickLine(0, "x"), most(5),
 			`data file log holds no samples; the last malformed line: data file log, line 1, column 1: the label is "x" but must be 0 or 1`},
 		{good + strings.Repeat("x", 1<<20+1), nil,
@@ -149,9 +149,9 @@ func TestCriteoErrors(t *testing.T) {
 		{"\xfd7zXZ\x00...", nil,
 			"data file log: it is compressed by xz, which psbench does not read: decompress it first, by xz -d"},
 		{packed("gzip", good) + strings.Repeat("\x00", 10) + "x", nil,
-			"data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
+			"data file log, after line 1: the gzip stream is broken: other data follows its last gzip member"},
 		{packed("gzip", good) + strings.Repeat("x", 10), nil,
-			"data file log, after line 1: the gzip stream is broken: it has ended, and what follows it is no gzip"},
+			"data file log, after line 1: the gzip stream is broken: other data follows its last gzip member"},
 	} {
 		t.Chdir(t.TempDir())
 		if err := os.WriteFile("log", []byte(c.content), 0o600); err != nil {
@@ -189,7 +189,7 @@ func TestCriteoPaths(t *testing.T) {
 		t.Errorf("a folder of three files has the labels %v, and %v", got.Targets, err)
 	}
 	for path, want := range map[string]string{
-		"none":        "data folder none holds folders alone, whose files are not read: give the path of one of them",
+		"none":        "data folder none holds only folders, whose files are not read: give the path of one of them",
 		"marks":       "data folder marks holds no files but 1 whose names begin with . or _, which are left out",
 		"half":        "data folder half is not complete: it holds _temporary and no _SUCCESS, so the job that writes it has not ended",
 		"away":        "data file away does not exist",

@@ -118,7 +118,7 @@ func (f *csvFile) findTargets(first []string, header bool) error {
 func findTarget(name string, names []string, header bool) (int, error) {
 	if place := slices.Index(names, name); header && place >= 0 {
 		if slices.Contains(names[place+1:], name) {
-			return 0, fmt.Errorf("several columns are named %s, which setting target is: give the number of one",
+			return 0, fmt.Errorf("setting target is %s, but several columns have that name: give the number of one",
 				quote.String(name))
 		}
 		return place, nil
@@ -134,7 +134,7 @@ func findTarget(name string, names []string, header bool) (int, error) {
 		return 0, fmt.Errorf("the row is no header, so setting target must be a number from 1 to %d, not %s",
 			len(names), quote.String(name))
 	default:
-		return 0, fmt.Errorf("no column is named %s, which setting target is%s", quote.String(name),
+		return 0, fmt.Errorf("setting target is %s, but no column has that name%s", quote.String(name),
 			spelling.Hint(name, names, "columns", ""))
 	}
 }

@@ -122,7 +122,7 @@ func (s FileSettings) parser(f datafile.File) (parser, error) {
 			if err := f.Exists(); err != nil {
 				return nil, err
 			}
-			return nil, fmt.Errorf("the name of data file %s does not tell its format: set format to jsonl, csv or tsv",
+			return nil, fmt.Errorf("the name of data file %s does not show its format: set format to jsonl, csv or tsv",
 				f.Shown())
 		}
 	}

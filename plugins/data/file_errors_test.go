@@ -18,9 +18,9 @@ func TestCSVErrors(t *testing.T) {
 			"line 2, column 1: the number of features is 1 but the first sample has 2"},
 		{"1,2\n3,nan", "features", "1", `line 2, column 3: "nan" is not a number; features are finite numbers`},
 		{"a,b,label\n1,2,3", "features", "labl",
-			`line 1, column 1: no column is named "labl", which setting target is; did you mean "label"?`},
+			`line 1, column 1: setting target is "labl", but no column has that name; did you mean "label"?`},
 		{"a,b\n1,2", "features", "class",
-			`line 1, column 1: no column is named "class", which setting target is; the columns are a, b`},
+			`line 1, column 1: setting target is "class", but no column has that name; the columns are a, b`},
 		{"1,2\n", "features", "label",
 			`line 1, column 1: the row is no header, so setting target must be a number from 1 to 2, not "label"`},
 		{"1,2\n", "features", "3",
@@ -28,7 +28,7 @@ func TestCSVErrors(t *testing.T) {
 		{"1,2\n", "features", "0",
 			"line 1, column 1: setting target is 0 but must be the name of a column or its number from 1 to 2"},
 		{"a,a\n1,2", "features", "a",
-			`line 1, column 1: several columns are named "a", which setting target is: give the number of one`},
+			`line 1, column 1: setting target is "a", but several columns have that name: give the number of one`},
 		{"1,2\n\"3,4\n5,6\n", "indices", "",
 			`line 3, column 5: extraneous or missing " in quoted-field in the row that begins in line 2`},
 		{"1,2,3\n4,5", "indices", "3", "line 2, column 1: the row has 2 columns but the target is in column 3"},
@@ -91,7 +91,7 @@ func TestFileErrors(t *testing.T) {
 		{"a.jsonl", `{"input": [1]}`, `data file a.jsonl, line 1, column 14: the sample has no field "target"`},
 		{"a.jsonl", `{"input": [1`, "data file a.jsonl, line 1, column 13: the line ends inside a sample"},
 		{"a.jsonl", `{"input": [1], "target": 1} 5`,
-			"data file a.jsonl, line 1, column 29: there is more on the line than one sample"},
+			"data file a.jsonl, line 1, column 29: the line has more than one sample"},
 		{"a.jsonl", `{"input": [1 2], "target": 1}`,
 			"data file a.jsonl, line 1, column 14: invalid character '2' after array element"},
 		{"a.jsonl", `{"input": [1], "target": []}`,
@@ -116,7 +116,7 @@ func TestFileErrors(t *testing.T) {
 			`data file a.jsonl, line 1, column 18: "\"NaN\"" is not a number; features are finite numbers`},
 		{"a.jsonl", `{"features": {}, "target": 1}`,
 			"data file a.jsonl, line 1, column 14: { stands where a list of numbers should"},
-		{"a.txt", "1", "the name of data file a.txt does not tell its format: set format to jsonl, csv or tsv"},
+		{"a.txt", "1", "the name of data file a.txt does not show its format: set format to jsonl, csv or tsv"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			if _, err := load(t, c.file, c.content); err == nil || err.Error() != c.want {
@@ -147,7 +147,7 @@ func TestFileThatIsNotThere(t *testing.T) {
 		"":              "setting path is empty",
 		folder:          "a.csv holds no files",
 		folder + "/b.x": "b.x does not exist",
-		"file_test.go":  "does not tell its format",
+		"file_test.go":  "does not show its format",
 		"none/a.jsonl":  "data file none/a.jsonl does not exist",
 	} {
 		t.Run(path, func(t *testing.T) {

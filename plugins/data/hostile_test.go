@@ -48,7 +48,7 @@ func TestErrorsOfHostileFiles(t *testing.T) {
 		{"digits of a feature", "a.jsonl", `{"features": [` + digits + `], "target": 1}`, "line 1, column 15", file},
 		{"a long string for a list", "a.jsonl", `{"input": "` + long + `"}`, "line 1, column 11", file},
 		{"controls in JSON", "a.jsonl", "{\"input\": [" + controls, "line 1, column", file},
-		{"a path that tells no format", controls + "\n.x", "1", "does not tell its format", file},
+		{"a path that tells no format", controls + "\n.x", "1", "does not show its format", file},
 		{"a path with controls", controls + "\n.csv", "x,1\n3,y\n", "line 1, column 1", file},
 		{"a long line of a click log", "log", clickLine(0, "1") + long + "\n", "line 1", clicks("hash")},
 		{"a long label", "log", clickLine(0, long[:1<<19]), "line 1, column 1", clicks("hash")},

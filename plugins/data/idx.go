@@ -201,9 +201,9 @@ func readItems(in io.Reader, magic uint32, items string) (sizes []int, content [
 	case err != nil:
 		return nil, nil, fmt.Errorf("after %d bytes: %w", n+len(content), err)
 	case got < size:
-		return nil, nil, fmt.Errorf("it ends after %d bytes but its header tells of %d: %d %s", uint64(n)+got, uint64(n)+size, sizes[0], items) // #nosec G115 -- n >= 0
+		return nil, nil, fmt.Errorf("it ends after %d bytes but its header announces %d: %d %s", uint64(n)+got, uint64(n)+size, sizes[0], items) // #nosec G115 -- n >= 0
 	case got > size:
-		return nil, nil, fmt.Errorf("there are more than the %d bytes that its header tells of: %d %s", uint64(n)+size, sizes[0], items) // #nosec G115 -- n >= 0
+		return nil, nil, fmt.Errorf("there are more than the %d bytes that its header announces: %d %s", uint64(n)+size, sizes[0], items) // #nosec G115 -- n >= 0
 	}
 	return sizes, content, nil
 }

@@ -116,10 +116,10 @@ func TestIdxErrors(t *testing.T) {
 			"data file l: the magic number is 0x00000803 but must be 0x00000801, that of labels in bytes"},
 		{"", twoLabels, both, "data file i: it ends after 0 bytes but its header has 16"},
 		{twoImages[:15], twoLabels, both, "data file i: it ends after 15 bytes but its header has 16"},
-		{twoImages[:20], twoLabels, both, "data file i: it ends after 20 bytes but its header tells of 22: 2 images"},
+		{twoImages[:20], twoLabels, both, "data file i: it ends after 20 bytes but its header announces 22: 2 images"},
 		{twoImages + "x", twoLabels, both,
-			"data file i: there are more than the 22 bytes that its header tells of: 2 images"},
-		{twoImages, twoLabels[:8], both, "data file l: it ends after 8 bytes but its header tells of 10: 2 labels"},
+			"data file i: there are more than the 22 bytes that its header announces: 2 images"},
+		{twoImages, twoLabels[:8], both, "data file l: it ends after 8 bytes but its header announces 10: 2 labels"},
 		{twoImages, idxFile("\x01", 0x801, 1), both,
 			"data file i has 2 images but l has 1 labels; there must be one for each image"},
 		{idxFile("", 0x803, 2, 0, 3), twoLabels, both,
@@ -129,7 +129,7 @@ func TestIdxErrors(t *testing.T) {
 		{idxFile("", 0x803, 1<<16, 1<<10, 1<<10), twoLabels, both,
 			"data file i: dimension 3 of the images is 1024; all sizes must be 1 or more and their product at most 2147483648"},
 		{idxFile("x", 0x803, 1<<15, 1<<8, 1<<8), twoLabels, both,
-			"data file i: it ends after 17 bytes but its header tells of 2147483664: 32768 images"},
+			"data file i: it ends after 17 bytes but its header announces 2147483664: 32768 images"},
 		{"\x1f\x8b\x08", twoLabels, both, "data file i: the gzip stream ends too early"},
 	} {
 		t.Run(c.images, func(t *testing.T) {

@@ -122,7 +122,7 @@ func (s *sampleReader) read() error {
 	case err != nil:
 		return err
 	default:
-		return errors.New("there is more on the line than one sample")
+		return errors.New("the line has more than one sample")
 	}
 }
 

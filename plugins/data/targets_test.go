@@ -36,7 +36,7 @@ func TestTargetsOfFiles(t *testing.T) {
 		"a column twice": {"a.csv", csv, "y,2", "auto", sdk.NumberTargets, batch{},
 			"line 1, column 1: setting target names column 2 twice"},
 		"no such column": {"a.csv", csv, "y,q", "auto", sdk.NumberTargets, batch{},
-			`no column is named "q"`},
+			`setting target is "q", but no column has that name`},
 		"a fraction that is no class": {"a.csv", csv, "z", "auto", sdk.ClassTargets, batch{},
 			"line 2, column 5: the target is -0.5 but criterion crit takes classes, which are integers from 0; for"},
 		"a fraction by itself": {"a.csv", csv, "z", "auto", sdk.ProbabilityTargets, batch{},

@@ -77,7 +77,7 @@ class Counter:
     def add(self, n: int) -> None:
         """Adds n, a whole number of 0 or more."""
         if n < 0:
-            raise ValueError(f"counter {self.type}, {self.name} cannot add {n}: what may shrink is a gauge")
+            raise ValueError(f"counter {self.type}, {self.name} cannot add {n}: a counter cannot shrink, so use a gauge")
         if self.value + n > _MOST_COUNT:
             raise ValueError(f"counter {self.type}, {self.name} is {self.value} and cannot add {n}: the sum must be at most 2^53")
         self.value += int(n)

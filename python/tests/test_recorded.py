@@ -54,7 +54,7 @@ class RecorderTest(unittest.TestCase):
             (lambda: r.counter("a", "x", "so many bytes"), "unit 'so many bytes' must be a short word"),
             (lambda: r.histogram("a", "x", "1", [1, 1]), "finite bounds that ascend, not"),
             (lambda: r.histogram("a", "x", "1", []), "1 to 1,000 finite bounds"),
-            (lambda: r.counter("a", "n", "1").add(-1), "cannot add -1: what may shrink is a gauge"),
+            (lambda: r.counter("a", "n", "1").add(-1), "cannot add -1: a counter cannot shrink, so use a gauge"),
             (lambda: r.counter("a", "n", "1").add(2**53 + 1), "the sum must be at most 2\\^53"),
         ):
             with self.subTest(want), self.assertRaisesRegex(ValueError, want):

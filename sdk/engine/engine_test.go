@@ -63,7 +63,7 @@ func TestCopiesAreMade(t *testing.T) {
 			}
 			for _, err := range []error{In(e, x, got[:2]), Out(e, got[:2], x)} {
 				if want := "2 elements of the host and 3 of engine " + e.Name() +
-					" cannot be copied: there must be equally many"; err == nil || err.Error() != want {
+					" cannot be copied: both numbers must be equal"; err == nil || err.Error() != want {
 					t.Errorf("a copy of another length gives %v", err)
 				}
 			}

@@ -63,7 +63,7 @@ func In(e Engine, memory, host []float32) error {
 
 func same(e Engine, host, memory []float32) error {
 	if len(host) != len(memory) {
-		return fmt.Errorf("%d elements of the host and %d of engine %s cannot be copied: there must be equally many",
+		return fmt.Errorf("%d elements of the host and %d of engine %s cannot be copied: both numbers must be equal",
 			len(host), len(memory), e.Name())
 	}
 	return nil

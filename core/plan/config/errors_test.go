@@ -35,7 +35,7 @@ func TestFlagErrors(t *testing.T) {
 			`--transport is "udp" but must be ` + option.OneOf(append([]string{"auto"}, fabric.Names()...))},
 		{"--listen 0.0.0.0", "--listen: 0.0.0.0 stands for all addresses of a host: it must be one of them"},
 		{"--listen fe80::1%eth0",
-			"--listen: fe80::1%eth0 has a zone, which other hosts call otherwise: it must be an address without one"},
+			"--listen: fe80::1%eth0 has a zone, which other hosts name differently: it must be an address without one"},
 		{"--listen localhost", `--listen is "localhost" but must be an IP address, as in 127.0.0.1`},
 		{"--listen 127.0.0.1:80", `--listen is "127.0.0.1:80" but must be an IP address, as in 127.0.0.1`},
 		{"--report tabel", `--report is "tabel" but must be table, full or summary`},

@@ -126,7 +126,7 @@ func TestPluginsOfOtherVersions(t *testing.T) {
 		"update psbench, or build the plugin with the sdk of this psbench"
 	contract := host.Contract.String()
 	next := host.Version{Major: host.Contract.Major, Minor: host.Contract.Minor + 1}
-	none := " as its version of psbench's contract with plugins, which is none; this psbench speaks " + contract +
+	none := " as its version of psbench's contract with plugins, which is not a version; this psbench speaks " + contract +
 		": " + old
 	for number, want := range map[string]string{
 		"abc":  `names "abc"` + none,

@@ -28,7 +28,7 @@ func (l *Launcher) pythonPath() (string, error) {
 		}
 	})
 	if l.pythonError != nil {
-		return "", fmt.Errorf("there is no folder for the Python package psbench: %w", l.pythonError)
+		return "", fmt.Errorf("cannot find a folder for the Python package psbench: %w", l.pythonError)
 	}
 	path := l.pythonFolder
 	if own := os.Getenv(pythonVariable); own != "" {

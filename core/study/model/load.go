@@ -34,7 +34,7 @@ func (l *Loader) load(paths []string) (*Study, error) {
 	switch {
 	case len(paths) == 0:
 		return nil, errors.New(
-			"no run is given: name the folder of a sweep, folders of runs, or files that --json left")
+			"no run is given: name the folder of a sweep, folders of runs, or files written by --json")
 	case len(paths) == 1 && sweep.IsSweep(paths[0]):
 		return l.loadSweep(paths[0])
 	}

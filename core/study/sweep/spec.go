@@ -33,7 +33,7 @@ type Spec struct {
 	Check     *bool            `json:"check,omitempty" doc:"whether every run checks what it reduces while it measures; true by default"`
 	Budget    Limits           `json:"budget,omitempty" doc:"what ends the sweep early"`
 	// RunTimeout is a duration, e.g. 90s.
-	RunTimeout string `json:"run_timeout,omitempty" doc:"the longest time that a run may take, as in 90s or 1h; one that takes longer is ended and has failed"`
+	RunTimeout string `json:"run_timeout,omitempty" doc:"the longest time that a run may take, as in 90s or 1h; a longer run is ended and counts as failed"`
 	Metric     string `json:"metric,omitempty" doc:"what cells are compared by; throughput by default"`
 
 	origin string // name of the specification in error messages

@@ -155,7 +155,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		}
 	}
 	if _, err := ondevice.Parts()[0].Build([]byte("{}"), sdk.CriterionEnv{Engine: engine.Host}); err == nil ||
-		err.Error() != "it computes on a CUDA device, and engine host is none: choose it for CUDA ranks" {
+		err.Error() != "it computes on a CUDA device, but engine host does not: choose it for CUDA ranks" {
 		t.Errorf("on the host it is built with %v", err)
 	}
 }

@@ -94,7 +94,7 @@ func Of(e engine.Engine) (*Device, error) {
 	if d, ok := e.(*Device); ok {
 		return d, nil
 	}
-	return nil, fmt.Errorf("it computes on a CUDA device, and engine %s is none: choose it for CUDA ranks", e.Name())
+	return nil, fmt.Errorf("it computes on a CUDA device, but engine %s does not: choose it for CUDA ranks", e.Name())
 }
 
 // Name implements engine.Engine.

@@ -153,7 +153,7 @@ func TestErrorsStay(t *testing.T) {
 	must(t, d.Wait(before))
 	for _, ticket := range []engine.Ticket{wrong, after, wrong} {
 		if err := d.Wait(ticket); err == nil ||
-			err.Error() != "4 bytes of the host and 8 of engine cuda:0 cannot be copied: there must be equally many" {
+			err.Error() != "4 bytes of the host and 8 of engine cuda:0 cannot be copied: both numbers must be equal" {
 			t.Errorf("ticket %d has error %v", ticket.Number, err)
 		}
 	}

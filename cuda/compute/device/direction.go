@@ -93,7 +93,7 @@ func (c *direction) copy(host, memory []byte) int64 {
 // again at once, because the stream waits for its state at the time of the Wait call.
 func (c *direction) enqueue(host, memory []byte) error {
 	if len(host) != len(memory) {
-		return fmt.Errorf("%d bytes of the host and %d of engine %s cannot be copied: there must be equally many",
+		return fmt.Errorf("%d bytes of the host and %d of engine %s cannot be copied: both numbers must be equal",
 			len(host), len(memory), c.device.Name())
 	}
 	d := c.device

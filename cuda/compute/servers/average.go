@@ -97,7 +97,7 @@ func (s *average) Receive(p sdk.Push) error {
 	defer b.mu.Unlock()
 	switch {
 	case p.Trainer < 0 || p.Trainer >= s.trainers:
-		return fmt.Errorf("a push is of trainer %d, of %d", p.Trainer, s.trainers)
+		return fmt.Errorf("a push names trainer %d, but the number of trainers is %d", p.Trainer, s.trainers)
 	case b.pushes[p.Trainer].Gradient != nil:
 		return fmt.Errorf("trainer %d pushed bucket %d twice, batches %d and %d, without an answer", p.Trainer,
 			p.Bucket, b.pushes[p.Trainer].Batch, p.Batch)

@@ -40,11 +40,11 @@ func unusable() string {
 	}
 	var version C.int
 	if result := C.cuDriverGetVersion(&version); result != C.CUDA_SUCCESS {
-		return fmt.Sprintf("the NVIDIA driver does not tell its version: %s", words(result))
+		return fmt.Sprintf("the NVIDIA driver does not report its version: %s", words(result))
 	}
 	if version < oldest {
 		return fmt.Sprintf(
-			"the NVIDIA driver is of CUDA %d.%d but must be of %d.%d or newer: install driver 450 or newer",
+			"the NVIDIA driver supports CUDA %d.%d but must support %d.%d or newer: install driver 450 or newer",
 			version/1000, version%1000/10, oldest/1000, oldest%1000/10)
 	}
 	return ""

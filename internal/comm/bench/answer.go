@@ -74,11 +74,11 @@ func Difference(got, want *tensor.Gradient, of ...*tensor.Gradient) (where, how 
 		case i == len(got.Rows) || got.Rows[i] > row:
 			return fmt.Sprintf("row %d", row), "is missing"
 		case got.Rows[i] < row:
-			return fmt.Sprintf("row %d", got.Rows[i]), "is there, which must not be"
+			return fmt.Sprintf("row %d", got.Rows[i]), "is present but must not be"
 		}
 	}
 	if n := len(want.Rows); n < len(got.Rows) {
-		return fmt.Sprintf("row %d", got.Rows[n]), "is there, which must not be"
+		return fmt.Sprintf("row %d", got.Rows[n]), "is present but must not be"
 	}
 	if len(got.Values) != len(want.Values) {
 		return "the gradient", fmt.Sprintf("has %d elements instead of %d", len(got.Values), len(want.Values))

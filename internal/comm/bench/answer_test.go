@@ -87,12 +87,12 @@ func TestDifference(t *testing.T) {
 		"":                              {dense(1, 2), dense(1, 2.00001)},
 		"element 1 is 2 instead of 2.1": {dense(1, 2), dense(1, 2.1)},
 		"the gradient has 1 elements instead of 2": {dense(1), dense(1, 2)},
-		" ":                                 {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 4)},
-		"element 11 is 4 instead of 5":      {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 5)},
-		"row 5 is missing":                  {sparse([]int32{3}, 1, 2), sparse([]int32{3, 5}, 1, 2, 3, 4)},
-		"row 3 is missing":                  {sparse([]int32{5}, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 4)},
-		"row 3 is there, which must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{5}, 3, 4)},
-		"row 5 is there, which must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3}, 1, 2)},
+		" ":                                {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 4)},
+		"element 11 is 4 instead of 5":     {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 5)},
+		"row 5 is missing":                 {sparse([]int32{3}, 1, 2), sparse([]int32{3, 5}, 1, 2, 3, 4)},
+		"row 3 is missing":                 {sparse([]int32{5}, 3, 4), sparse([]int32{3, 5}, 1, 2, 3, 4)},
+		"row 3 is present but must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{5}, 3, 4)},
+		"row 5 is present but must not be": {sparse([]int32{3, 5}, 1, 2, 3, 4), sparse([]int32{3}, 1, 2)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if where, how := Difference(&c[0], &c[1]); strings.TrimSpace(where+" "+how) != strings.TrimSpace(want) {

@@ -160,7 +160,7 @@ func TestTableLinkRefusesMisuse(t *testing.T) {
 		misuse := map[string]error{
 			"trainer0 started the update of batch 0 at server9, but an update follows the lookup of the same bags and batch, once": early,
 			"started the lookup of batch 1 at server9 while the lookup of batch 0 is in flight":                                    link.Lookup(1).Wait(),
-			"trainer0 asks for the next bags while it waits for 1 calls about the last ones":                                       store.Ask([]int64{0}, nil),
+			"trainer0 asks for the next bags while 1 calls about its last bags are unanswered":                                     store.Ask([]int64{0}, nil),
 		}
 		close(proceed)
 		commtest.Must(t, first.Wait())

@@ -93,7 +93,7 @@ func ServeLink(c net.Conn) error {
 		case done:
 			return nil
 		default:
-			err = fmt.Errorf("%v asks for %d, which no measurement of a link does", c.RemoteAddr(), asked[0])
+			err = fmt.Errorf("%v asks for %d, which is no step of a link measurement", c.RemoteAddr(), asked[0])
 		}
 		if err != nil {
 			return err

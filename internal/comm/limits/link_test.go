@@ -109,7 +109,7 @@ func TestLinksThatFail(t *testing.T) {
 	a, b := net.Pipe()
 	go func() { _, _ = a.Write([]byte{99}) }()
 	if err := ServeLink(b); err == nil ||
-		err.Error() != "pipe asks for 99, which no measurement of a link does" {
+		err.Error() != "pipe asks for 99, which is no step of a link measurement" {
 		t.Errorf("asked for nonsense: %v", err)
 	}
 	_, _ = a.Close(), b.Close()

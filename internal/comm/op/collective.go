@@ -63,7 +63,7 @@ func RequireFloat32(self string, b *tensor.Bucket) error {
 // RequireSum refuses a sum, or with mean set an average, of elements that have none.
 func RequireSum(self, what string, b *tensor.Bucket, mean bool) error {
 	if t := b.Type; !t.Sums() || mean && !t.Averages() {
-		return fmt.Errorf("%s cannot run %s of bucket %d: elements of type %s have none", self, what, b.Index, t)
+		return fmt.Errorf("%s cannot run %s of bucket %d: it is not defined for elements of type %s", self, what, b.Index, t)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ const headroom = 16 << 20
 func Reserve(name string, bytes int64) error {
 	left, limit, err := procfs.MemoryLeft(procfs.Here())
 	if err != nil {
-		return fmt.Errorf("whether a segment of %s for %s fits is unknown: %w", sizeText(bytes), name, err)
+		return fmt.Errorf("cannot tell whether a segment of %s for %s fits: %w", sizeText(bytes), name, err)
 	}
 	return fits(name, bytes, left, limit)
 }
@@ -28,7 +28,7 @@ func Reserve(name string, bytes int64) error {
 func ReserveTogether(things string, bytes float64) error {
 	left, limit, err := procfs.MemoryLeft(procfs.Here())
 	if err != nil {
-		return fmt.Errorf("whether %s fit, which need %s, is unknown: %w", things, sizeText(bytes), err)
+		return fmt.Errorf("cannot tell whether %s fit, which need %s: %w", things, sizeText(bytes), err)
 	}
 	left = max(0, left-headroom)
 	if bytes > float64(left) {

@@ -81,7 +81,7 @@ func receive(c *net.UnixConn, payload []byte, want int) (fds []int, err error) {
 			return fds, fmt.Errorf("what came with the message cannot be read: %w", wrong)
 		case flags&unix.MSG_CTRUNC != 0:
 			return fds, fmt.Errorf(
-				"descriptors were lost after the first %d: more than %d were sent, or this process can have no more%s",
+				"descriptors were lost after the first %d: more than %d were sent, or this process cannot open more%s",
 				len(fds), MaxFDs, descriptorLimit(unix.EMFILE))
 		}
 		got += n

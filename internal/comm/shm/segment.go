@@ -123,7 +123,7 @@ func (s *Segment) Close() error {
 func wholePages(name string, size int) (int, error) {
 	page := os.Getpagesize()
 	if size <= 0 || size > math.MaxInt-page {
-		return 0, fmt.Errorf("segment %q cannot have %d bytes: at least 1 is needed, at most %d can be", name, size,
+		return 0, fmt.Errorf("segment %q cannot have %d bytes: it must have 1 to %d", name, size,
 			math.MaxInt-page)
 	}
 	return (size + page - 1) / page * page, nil
@@ -157,7 +157,7 @@ func fix(fd, length int) error {
 func check(name string, fd, length int) error {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {
-		return fmt.Errorf("descriptor %d (%s) is no segment, for it has no seals to ask for: %w", fd, name, err)
+		return fmt.Errorf("descriptor %d (%s) is no segment, because it has no seals: %w", fd, name, err)
 	}
 	if seals&sizeSeals != sizeSeals {
 		return fmt.Errorf(

@@ -92,7 +92,7 @@ func TestNewRefuses(t *testing.T) {
 	for _, size := range []int{0, -1, math.MinInt, math.MaxInt} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			_, err := New("trainer0", size, false)
-			requireError(t, err, `"trainer0"`, strconv.Itoa(size), "at least 1 is needed")
+			requireError(t, err, `"trainer0"`, strconv.Itoa(size), "it must have 1 to")
 		})
 	}
 	_, err := New("trainer0", math.MaxInt-2*os.Getpagesize(), false)

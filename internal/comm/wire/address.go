@@ -64,7 +64,7 @@ func (e endpoint) keys(secret [SecretSize]byte) (k keys, err error) {
 func checkSocketPath(path string) error {
 	switch {
 	case path == "" || path[0] == '@' || strings.ContainsRune(path, 0):
-		return fmt.Errorf("%q is no path of a socket", path)
+		return fmt.Errorf("%q is not the path of a socket", path)
 	case len(path) > maxSocketPath:
 		return fmt.Errorf("the socket path %s has %d bytes, more than the kernel's limit of %d", path, len(path),
 			maxSocketPath)

@@ -21,11 +21,11 @@ func TestListenRefusesAddresses(t *testing.T) {
 		{TCP, "::ffff:0.0.0.0", "stands for all addresses of a host: it must be one of them"},
 		{TCP, "224.0.0.1", "224.0.0.1 is an address of many hosts: it must be of one"},
 		{TCP, "fe80::1%eth0",
-			"fe80::1%eth0 has a zone, which other hosts call otherwise: it must be an address without one"},
+			"fe80::1%eth0 has a zone, which other hosts name differently: it must be an address without one"},
 		{TCP, "localhost", `tcp listens on an IP address, and "localhost" is none`},
 		{TCP, "127.0.0.1:80", `tcp listens on an IP address, and "127.0.0.1:80" is none`},
-		{Unix, "", `"" is no path of a socket`},
-		{Unix, "@abstract", `"@abstract" is no path of a socket`},
+		{Unix, "", `"" is not the path of a socket`},
+		{Unix, "@abstract", `"@abstract" is not the path of a socket`},
 		{Unix, strings.Repeat("x", 108), "has 108 bytes, more than the kernel's limit of 107"},
 	} {
 		t.Run(c.address, func(t *testing.T) {
@@ -49,14 +49,14 @@ func TestDialRefusesAddresses(t *testing.T) {
 		"/run/server1":      `the address "/run/server1" is not one of network tcp: tcp: must come first`,
 		"shm:/run/server1":  "is not one of network tcp",
 		"":                  "is not one of network tcp",
-		"unix:":             `"" is no path of a socket`,
+		"unix:":             `"" is not the path of a socket`,
 		"tcp:localhost:1":   "has no IP address and port after tcp:, as in tcp:127.0.0.1:4711",
 		"tcp:127.0.0.1":     "has no IP address and port after tcp:",
 		"tcp:127.0.0.1:0":   "has no IP address and port after tcp:",
 		"grpc:127.0.0.1:x":  "has no IP address and port after grpc:",
 		"tcp:0.0.0.0:4711":  "trainer0 cannot reach server1 for its push link: 0.0.0.0 stands for all addresses of a host: it must be one of them",
 		"grpc:[ff02::1]:80": "ff02::1 is an address of many hosts: it must be of one",
-		"tcp:[fe80::1%a]:8": "fe80::1%a has a zone, which other hosts call otherwise: it must be an address without one",
+		"tcp:[fe80::1%a]:8": "fe80::1%a has a zone, which other hosts name differently: it must be an address without one",
 	} {
 		t.Run(address, func(t *testing.T) {
 			name, _, _ := strings.Cut(address, ":")

@@ -114,7 +114,7 @@ func (l *Listener) acknowledge(c *Conn, m hello, socket net.Conn, known func()) 
 	}
 	link := l.link(linkKey{m.purpose, m.from})
 	if link.came {
-		return nil, fmt.Errorf("%s has had its %s link from %s: a hello opens one link", l.self, m.purpose, m.from)
+		return nil, fmt.Errorf("%s already has its %s link from %s: a hello opens one link", l.self, m.purpose, m.from)
 	}
 	number := randomNumber()
 	if err := c.Send(&Header{Op: OpAck, Arg: int64(number)}); err != nil { // #nosec G115 -- the bits of a number

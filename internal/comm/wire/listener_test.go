@@ -62,7 +62,7 @@ func TestAHelloOpensOneLink(t *testing.T) {
 			t.Helper()
 			if err := dial(); err == nil ||
 				err.Error() !=
-					"server1 refused the push link from trainer0: server1 has had its push link from trainer0: a hello opens one link" {
+					"server1 refused the push link from trainer0: server1 already has its push link from trainer0: a hello opens one link" {
 				t.Errorf("a second hello %s gave %v", when, err)
 			}
 		}

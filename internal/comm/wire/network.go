@@ -118,7 +118,7 @@ func CheckIP(ip netip.Addr) error {
 	case ip.Unmap().IsMulticast():
 		return fmt.Errorf("%s is an address of many hosts: it must be of one", ip)
 	case ip.Zone() != "":
-		return fmt.Errorf("%s has a zone, which other hosts call otherwise: it must be an address without one", ip)
+		return fmt.Errorf("%s has a zone, which other hosts name differently: it must be an address without one", ip)
 	}
 	return nil
 }

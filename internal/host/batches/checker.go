@@ -27,7 +27,7 @@ type Wanted struct {
 // Check checks every sample of b. b must hold at least one sample.
 func (c *Checker) Check(b *sdk.Batch) error {
 	if err := Check(b); err != nil {
-		return fmt.Errorf("the %sdata does not hold together: %w", c.Adjective, err)
+		return fmt.Errorf("the %sdata is inconsistent: %w", c.Adjective, err)
 	}
 	numbers, targets := len(b.Features)/b.Size(), max(b.TargetWidth, len(b.Targets)/b.Size())
 	if err := c.checkCounts(b, numbers, targets); err != nil {
@@ -223,13 +223,13 @@ func Check(b *sdk.Batch) error {
 				len(b.Targets), n, size, b.TargetWidth)
 		}
 	} else if n := len(b.Targets); n < size || n%max(1, size) != 0 || size == 0 && n > 0 {
-		return fmt.Errorf("%d targets for %d samples; each must have equally many, and one at least", n, size)
+		return fmt.Errorf("%d targets for %d samples; each must have the same number, at least one", n, size)
 	}
 	if n := len(b.FloatTargets); n > 0 && b.TargetWidth == 0 {
 		return fmt.Errorf("%d numbers as targets and no TargetWidth that cuts them into samples", n)
 	}
 	if n := len(b.Features); n%max(1, size) != 0 || size == 0 && n > 0 {
-		return fmt.Errorf("%d features for %d samples; each must have equally many", n, size)
+		return fmt.Errorf("%d features for %d samples; each must have the same number", n, size)
 	}
 	last := int64(0)
 	for i, at := range b.Offsets {

@@ -18,7 +18,7 @@ func Cut(s *sdk.Samples, size int) ([]sdk.Batch, error) {
 	for i, n := range s.Batches {
 		if n <= 0 || n > s.Size()-from {
 			return nil,
-				fmt.Errorf("batch %d of the data has %d samples; it must have one at least, and at most the %d that are left of %d",
+				fmt.Errorf("batch %d of the data has %d samples; it must have at least one, and at most the remaining %d of %d",
 					i, n, s.Size()-from, s.Size())
 		}
 		out = append(out, Slice(&s.Batch, from, from+n))

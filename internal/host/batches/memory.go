@@ -115,7 +115,7 @@ func readLengths(conn *call.Link, h *wire.Header) (Lengths, error) {
 func viewBatch(conn *call.Link, at []byte, n Lengths, h *wire.Header) (sdk.Batch, error) {
 	b := viewLists(at, n, int(h.Rows))
 	if err := Check(&b); err != nil {
-		return b, fmt.Errorf("%s sent a batch that does not hold together: %w", conn.Peer(), err)
+		return b, fmt.Errorf("%s sent an inconsistent batch: %w", conn.Peer(), err)
 	}
 	return b, nil
 }

@@ -27,14 +27,14 @@ func (f *fetcher) preprocess(batches []sdk.Batch, most *Lengths) ([]sdk.Batch, e
 		return batches, nil
 	}
 	if len(out) != len(batches) {
-		return nil, fmt.Errorf("%s made %d batches of %d while preprocessing them: there must be equally many",
+		return nil, fmt.Errorf("%s made %d batches of %d while preprocessing them: both numbers must be equal",
 			f.Name(), len(out), len(batches))
 	}
 	c := Checker{In: f.inputs, Adjective: "preprocessed "}
 	for i := range out {
 		if got, want := out[i].Size(), batches[i].Size(); got != want {
 			return nil, fmt.Errorf(
-				"%s made a batch of %d samples of one of %d while preprocessing it: there must be equally many",
+				"%s made a batch of %d samples of one of %d while preprocessing it: both numbers must be equal",
 				f.Name(), got, want)
 		}
 		if err := c.Check(&out[i]); err != nil {

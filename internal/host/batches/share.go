@@ -74,7 +74,7 @@ func receiveShareSegment(p *process.Process, conn *wire.Conn) ([]sdk.Batch, erro
 	p.OwnMemory(segment)
 	share, err := viewShare(tensor.ViewInt64(segment.Bytes()))
 	if err != nil {
-		return nil, fmt.Errorf("%s sent batches that do not hold together: %w", conn.Peer(), err)
+		return nil, fmt.Errorf("%s sent inconsistent batches: %w", conn.Peer(), err)
 	}
 	return share, nil
 }
@@ -292,7 +292,7 @@ func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 		return nil, err
 	}
 	if h.Arg2 < 0 || h.Arg2 > wire.MaxPayload {
-		return nil, fmt.Errorf("%s sent %d batches of %d bytes, which cannot be", conn.Peer(), h.Arg, h.Arg2)
+		return nil, fmt.Errorf("%s sent %d batches of %d bytes, which is impossible", conn.Peer(), h.Arg, h.Arg2)
 	}
 	segment, err := shm.New("the batches of "+p.Name(), int(max(1, h.Arg2)), false)
 	if err != nil {
@@ -315,7 +315,7 @@ func receiveBatches(p *process.Process, conn *call.Link) ([]sdk.Batch, error) {
 		}
 		size := 8 * n.words()
 		if size > int64(len(at)) {
-			return nil, fmt.Errorf("%s sent a batch of %d bytes where it told of %d", conn.Peer(), size, len(at))
+			return nil, fmt.Errorf("%s sent a batch of %d bytes but announced %d", conn.Peer(), size, len(at))
 		}
 		if err := conn.ReadFull(at[:n.Bytes()]); err != nil {
 			return nil, err

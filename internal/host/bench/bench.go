@@ -199,7 +199,7 @@ type work struct {
 
 func (r *Role) prepare(req Request) (*work, error) {
 	if req.Rounds < 1 || req.First < 0 {
-		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: there must be one or more, from 0 on",
+		return nil, fmt.Errorf("%s cannot measure %d rounds from round %d on: it takes one or more rounds, from round 0 on",
 			r.Name(), req.Rounds, req.First)
 	}
 	w := &work{Role: r, operation: bench.Find(req.Operation)}

@@ -242,9 +242,9 @@ func TestBenchRefusals(t *testing.T) {
 		want string
 	}{
 		"no rounds": {w.ranks[0], Request{Operation: push},
-			"trainer0 cannot measure 0 rounds from round 0 on: there must be one or more, from 0 on"},
+			"trainer0 cannot measure 0 rounds from round 0 on: it takes one or more rounds, from round 0 on"},
 		"before the first": {w.ranks[0], Request{Operation: push, Rounds: 1, First: -1},
-			"trainer0 cannot measure 1 rounds from round -1 on: there must be one or more, from 0 on"},
+			"trainer0 cannot measure 1 rounds from round -1 on: it takes one or more rounds, from round 0 on"},
 		"no such bucket": {w.ranks[0], Request{Operation: push, Rounds: 1, Bucket: 2},
 			"trainer0 has no bucket 2: it has 2"},
 		"no server": {lonely, Request{Operation: push, Rounds: 1},

@@ -93,7 +93,7 @@ func (w *work) askHook(server Expect) error {
 		answerer = part.Answerer()
 	}
 	if answerer == nil {
-		w.unknown = w.hook.title + " does not say what it leaves: it is no sdk.Answerer"
+		w.unknown = w.hook.title + " does not say what it answers: it is no sdk.Answerer"
 		return nil
 	}
 	var answer func(pushed []*tensor.Gradient, answer *tensor.Gradient) error

@@ -35,7 +35,7 @@ func exchangeFromProto(x *proto.Exchange) (record.Piece, error) {
 		Bucket: int(x.GetBucket()), Number: int(x.GetNumber()), Root: int(x.GetRoot()), Edges: x.GetEdges(),
 	}
 	if _, ok := record.Operations[out.Operation]; !ok {
-		return nil, fmt.Errorf("an exchange over link %s that cannot be: there is no operation %d",
+		return nil, fmt.Errorf("an invalid exchange over link %s: there is no operation %d",
 			quote.Word(x.GetLink()), out.Operation)
 	}
 	var err error
@@ -53,7 +53,7 @@ func sliceToProto(s *record.Slice) *proto.Slice {
 func sliceFromProto(s *proto.Slice) (record.Slice, error) {
 	if n := len(s.GetValues()) + 4*len(s.GetRows()); n > checked.SliceBytes {
 		return record.Slice{},
-			fmt.Errorf("a slice of an exchange that cannot be: it has %d bytes, but must have %d at most", n,
+			fmt.Errorf("an invalid slice of an exchange: it has %d bytes, but must have %d at most", n,
 				checked.SliceBytes)
 	}
 	values, err := ValuesFromBytes(s.GetValues())
@@ -63,7 +63,7 @@ func sliceFromProto(s *proto.Slice) (record.Slice, error) {
 // ValuesFromBytes converts the bytes of a gRPC message to float32 numbers.
 func ValuesFromBytes(b []byte) ([]float32, error) {
 	if len(b)%4 != 0 {
-		return nil, errors.New("a slice of an exchange that cannot be: its values end within a number")
+		return nil, errors.New("an invalid slice of an exchange: its values end within a number")
 	}
 	values := make([]float32, len(b)/4)
 	copy(tensor.Float32Bytes(values), b)

@@ -161,7 +161,7 @@ func evaluationToProto(e *record.Evaluation) *proto.Evaluation {
 func evaluationFromProto(e *proto.Evaluation) (record.Piece, error) {
 	n := len(e.GetBins())
 	if len(e.GetPositives()) != n || len(e.GetNegatives()) != n {
-		return nil, fmt.Errorf("an evaluation that cannot be: epoch %d has columns of unequal length", e.GetEpoch())
+		return nil, fmt.Errorf("an invalid evaluation: epoch %d has columns of unequal length", e.GetEpoch())
 	}
 	out := &record.Evaluation{Epoch: int(e.GetEpoch()), Samples: int(e.GetSamples()), LossSum: e.GetLossSum()}
 	if e.Correct != nil {

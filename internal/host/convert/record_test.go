@@ -191,7 +191,7 @@ func TestWhatIsNoPiece(t *testing.T) {
 		"a histogram a, b that cannot be: it has 1 counts, but 2 bounds make 3 buckets": {Piece: &proto.CollectReply_Histogram{
 			Histogram: &proto.Histogram{Head: head, Bounds: []float64{1, 2}, Counts: []int64{7}},
 		}},
-		"an evaluation that cannot be: epoch 2 has columns of unequal length": {Piece: &proto.CollectReply_Evaluation{Evaluation: &proto.Evaluation{
+		"an invalid evaluation: epoch 2 has columns of unequal length": {Piece: &proto.CollectReply_Evaluation{Evaluation: &proto.Evaluation{
 			Epoch: 2, Samples: 1, Bins: []int32{1}, Positives: []int64{1},
 		}}},
 	} {

@@ -149,7 +149,7 @@ func (r *Role) partitionStream(data sdk.StreamedData, req Request) (*batches.Par
 	}
 	if r.samples != nil {
 		if n := r.samples.Size(); n > 0 {
-			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples beside those that are held out", n))
+			return nil, r.explain(fmt.Errorf("it is streamed but loads %d samples besides those that are held out", n))
 		}
 		if err := r.stream.validateHeldOut(r.samples); err != nil {
 			return nil, r.explain(err)

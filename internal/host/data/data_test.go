@@ -38,7 +38,7 @@ func TestErrorsOfDataNameThePart(t *testing.T) {
 		{hosttest.Loaded{Samples: spelled},
 			`data tape: sample 1 (a\x1b\n): target 10 is outside the model's classes of 0 to 9`},
 		{hosttest.Loaded{Samples: short},
-			"data tape: batch 0 of the data has 4 samples; it must have one at least, and at most the 3 that are left of 3"},
+			"data tape: batch 0 of the data has 4 samples; it must have at least one, and at most the remaining 3 of 3"},
 	} {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			parts := []sdk.Part{sdk.NewData("tape", struct{}{}, func(struct{}, sdk.DataEnv) (sdk.Data, error) {

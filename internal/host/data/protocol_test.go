@@ -150,17 +150,17 @@ func TestPartsThatLoadWrongly(t *testing.T) {
 		take    func(*protocoltest.Part, wire.Header) error
 		timeout time.Duration
 	}{
-		"data tape: sample 1 (row 1, position -1): target 10 is outside the model's classes of 0 to 9":                       {take: tape(far)},
-		"data tape: sample 1: target 10 is outside the model's classes of 0 to 9":                                            {take: tape(silent)},
-		"data tape: held-out sample 1 (row 1, position -1): target 10 is outside the model's classes of 0 to 9":              {take: tape(heldOut)},
-		"data tape: batch 0 of the data has 4 samples; it must have one at least, and at most the 3 that are left of 3":      {take: tape(short)},
-		"data tape: the data does not hold together: 3 targets for 2 samples; each must have equally many, and one at least": {take: tape(torn)},
+		"data tape: sample 1 (row 1, position -1): target 10 is outside the model's classes of 0 to 9":               {take: tape(far)},
+		"data tape: sample 1: target 10 is outside the model's classes of 0 to 9":                                    {take: tape(silent)},
+		"data tape: held-out sample 1 (row 1, position -1): target 10 is outside the model's classes of 0 to 9":      {take: tape(heldOut)},
+		"data tape: batch 0 of the data has 4 samples; it must have at least one, and at most the remaining 3 of 3":  {take: tape(short)},
+		"data tape: the data is inconsistent: 3 targets for 2 samples; each must have the same number, at least one": {take: tape(torn)},
 		"data tape: the data holds no samples": {take: tape(&sdk.Samples{})},
 		"data: data.part answered load with 7, which must be 1 if there are held-out samples and 0 if there are none": {take: answer(wire.Header{Op: protocoltest.Load, Arg: 7})},
 		"data: data.part announced tensor 2 of role 18, which it does not have": {
 			take: answer(wire.Header{Op: protocoltest.Tensor, Flags: protocoltest.LoadedIndices, Bucket: 2}),
 		},
-		"data: data.part sent received of batch 0, bucket 0, which nobody asked for":                  {take: answer(wire.Header{Op: protocoltest.Received})},
+		"data: data.part sent received of batch 0, bucket 0, which was not requested":                 {take: answer(wire.Header{Op: protocoltest.Received})},
 		"data: data.part announced tensor 0 of role 18 in segment 9, which it was not given to write": {take: answer(wire.Header{Op: protocoltest.Tensor, Flags: protocoltest.LoadedIndices, Rows: 9, Arg2: 1})},
 		"data lost its link to data.part during the answer to load: EOF": {
 			take: func(*protocoltest.Part, wire.Header) error { return io.EOF },

@@ -104,7 +104,7 @@ func TestValidate(t *testing.T) {
 		{bags, named, "sample 1, position 1 (a.csv, line 7): index 10"},
 		{bags, hosttest.Samples([][]int64{{1}}, 3), "sample 0: target 3 is outside the model's classes of 0 to 2"},
 		{bags, hosttest.Samples([][]int64{{1}}, -1), "sample 0: target -1 is outside"},
-		{bags, torn, "the data does not hold together: the last offset is 5 but there are 1 indices"},
+		{bags, torn, "the data is inconsistent: the last offset is 5 but there are 1 indices"},
 		{pairs, paired, "sample 1, target 1: target 3 is outside"},
 		{bags, paired, "sample 0: the number of targets is 2 but must be 1, one for each row"},
 		{bags, hosttest.Rows(1, 1), "sample 0 has no bag of indices but the model takes one"},
@@ -125,7 +125,7 @@ func TestValidate(t *testing.T) {
 		{tables, hosttest.Rows(1, 1), "sample 0 has no bag of indices but the model takes one"},
 		{bags, heldNothing, ""},
 		{bags, holding, "held-out sample 1, position 1 (test.csv, line 7): index 10 is outside"},
-		{bags, tornOut, "the held-out data does not hold together: the last offset is 5"},
+		{bags, tornOut, "the held-out data is inconsistent: the last offset is 5"},
 		{sdk.InputSpec{Classes: 3}, hosttest.Samples([][]int64{{}, {4}}, 0, 0),
 			"sample 1, position 0: there is index 4 but the model takes no indices"},
 	} {
@@ -168,7 +168,7 @@ func TestDistinct(t *testing.T) {
 
 func TestCutRefuses(t *testing.T) {
 	for want, sizes := range map[string][]int{
-		"batch 1 of the data has 0 samples; it must have one at least, and at most the 1 that are left of 3": {2, 0, 1},
+		"batch 1 of the data has 0 samples; it must have at least one, and at most the remaining 1 of 3": {2, 0, 1},
 		"batch 0 of the data has -1 samples":        {-1, 4},
 		"batch 1 of the data has 2 samples":         {2, 2},
 		"the data's 2 batches have 2 samples; they": {1, 1},

@@ -221,7 +221,7 @@ func TestScanRefuses(t *testing.T) {
 		"data tape: the data holds no samples": func(d *hosttest.Tape) {
 			d.Left.Store(0)
 		},
-		"data tape: it is streamed but loads 2 samples beside those that are held out": func(d *hosttest.Tape) {
+		"data tape: it is streamed but loads 2 samples besides those that are held out": func(d *hosttest.Tape) {
 			d.Loaded = hosttest.Bags(2)
 		},
 		"data tape: sample 7, position 0 (line 7, position 0): index 10 is outside the embedding's range of 0 to 9": func(d *hosttest.Tape) {

@@ -163,7 +163,7 @@ func checkBucket(b *tensor.BucketSpec, params []sdk.ParameterSpec, taken []bool)
 				"parameter %s with %d elements is planned as %d elements at %d, where %d is the next free place",
 				p.Name, n, span.Elements, span.Offset, end)
 		case b.Sparse != p.Sparse:
-			return fmt.Errorf("parameter %s is as sparse as its bucket is not", p.Name)
+			return fmt.Errorf("parameter %s and its bucket must both be sparse or both be dense", p.Name)
 		case b.Sparse &&
 			(len(b.Parameters) != 1 || b.TableRows != p.Shape[0] || b.Width != p.Shape[1] || b.Capacity < 0 ||
 				b.Capacity > b.TableRows):

@@ -54,7 +54,7 @@ func TestLayOutRefuses(t *testing.T) {
 			b[0].Elements = -1
 			return b
 		},
-		"as sparse as its bucket is not": func(b []tensor.BucketSpec) []tensor.BucketSpec {
+		"and its bucket must both be sparse or both be dense": func(b []tensor.BucketSpec) []tensor.BucketSpec {
 			b[1].Sparse = false
 			return b
 		},

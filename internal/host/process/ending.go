@@ -100,7 +100,7 @@ func (e *ending) CloseParts(limit time.Duration) error {
 		go e.breakLinks() // closing may wait for a part, for ever
 		if !e.rest(time.Until(deadline)) {
 			e.stuck = true
-			return &fault.Part{Text: fmt.Sprintf("a part is still at work after %g s, so that %s cannot be closed",
+			return &fault.Part{Text: fmt.Sprintf("a part is still working after %g s, so %s cannot be closed",
 				limit.Seconds(), comm.JoinNames(e.titles()))}
 		}
 	}

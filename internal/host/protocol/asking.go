@@ -55,7 +55,7 @@ func (a *asking) ask(l *link, x *sdk.Exchange, answer *tensor.Gradient) error {
 	take := func(place int, g *tensor.Gradient) error {
 		if b := shared[place]; b.Sparse {
 			if err := b.TakeRows(int(counts[place])); err != nil {
-				return l.wrong("answered %s with rows that cannot be: %v", describe(&h), err)
+				return l.wrong("answered %s with invalid rows: %v", describe(&h), err)
 			}
 		}
 		return g.CopyFrom(&shared[place].Gradient)

@@ -67,15 +67,15 @@ func TestPartsAreAskedWhatTheyAnswer(t *testing.T) {
 			counts[2] = 7
 			return 0
 		},
-			want: "part answered expect of batch 4, bucket 1 with rows that cannot be: bucket 1: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
+			want: "part answered expect of batch 4, bucket 1 with invalid rows: bucket 1: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
 		"rows below 0": {spec: sparse, does: func(_ []float32, _ []int32, counts []int64) wire.Op {
 			counts[1] = -1
 			return opAverage
-		}, want: "with rows that cannot be: bucket 1: a sparse gradient of -1 rows"},
+		}, want: "with invalid rows: bucket 1: a sparse gradient of -1 rows"},
 		"rows in disorder": {spec: sparse, does: func(_ []float32, rows []int32, _ []int64) wire.Op {
 			rows[0] = 9
 			return opAverage
-		}, want: "with rows that cannot be: bucket 1"},
+		}, want: "with invalid rows: bucket 1"},
 		"another operation": {spec: dense, does: func([]float32, []int32, []int64) wire.Op { return opBroadcast },
 			want: "part answered expect of batch 4, bucket 0 with operation 0x6c: it must be push-pull, all-reduce, average, or 0"},
 	} {

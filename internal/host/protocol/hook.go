@@ -131,7 +131,8 @@ func (h *Hook) Reset() {}
 func (h *Hook) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
 	r := h.of(int32(b.Index)) // #nosec G115 -- an index
 	if r == nil || !b.Gradient.SameValues(&r.stored.Gradient) {
-		return comm.Completed(fmt.Errorf("bucket %d is none that %s was connected with", b.Index, h.link.conn.Peer()))
+		return comm.Completed(fmt.Errorf("bucket %d is not among the buckets that %s was connected with", b.Index,
+			h.link.conn.Peer()))
 	}
 	if !r.promise.Begin() {
 		return comm.Completed(fmt.Errorf("bucket %d is to be reduced while its last reduction is in flight", b.Index))

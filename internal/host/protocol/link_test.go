@@ -24,7 +24,7 @@ func TestFailuresBetweenCalls(t *testing.T) {
 			return p.Send(wire.Header{Op: opFailed}, []byte("no more")...)
 		}, "trainer0: trainer0.part: no more", "trainer0.part: no more"},
 		"a lie": {func(p *protocoltest.Part) error { return p.Send(wire.Header{Op: opStep}) },
-			"trainer0: trainer0.part sent step, which nobody asked for", "which nobody asked for"},
+			"trainer0: trainer0.part sent step, which was not requested", "which was not requested"},
 		"hangs up": {func(*protocoltest.Part) error { return io.EOF }, "",
 			"trainer0 lost its link to trainer0.part during a pause between calls: EOF"},
 	} {
@@ -81,7 +81,7 @@ func TestAnswersComeOnce(t *testing.T) {
 	}
 	<-answered
 	if loss, err := c.Forward(tensor.New(1, 2), []int64{0}); err == nil ||
-		err.Error() != "trainer0.part sent loss, which nobody asked for" {
+		err.Error() != "trainer0.part sent loss, which was not requested" {
 		t.Errorf("the next loss is %v, %v", loss, err)
 	}
 }
@@ -128,7 +128,7 @@ func TestTextThatNobodyAskedFor(t *testing.T) {
 		t.Errorf("the sample came from %.20q, want row 1", got)
 	}
 	<-d.link.read
-	if err := d.link.failure(); err.Error() != "data.part sent origin, which nobody asked for" {
+	if err := d.link.failure(); err.Error() != "data.part sent origin, which was not requested" {
 		t.Errorf("it ended with %v", err)
 	}
 }

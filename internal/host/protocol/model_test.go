@@ -175,7 +175,7 @@ func TestModelRefusesLies(t *testing.T) {
 		"no output": {opForward, []wire.Header{{Op: opForward, Arg: 2, Arg2: 2}},
 			"trainer0.part has announced no tensor 0 of role 10"},
 		"another answer": {opForward, []wire.Header{{Op: opBackward}},
-			"trainer0.part sent backward, which nobody asked for"},
+			"trainer0.part sent backward, which was not requested"},
 		"a second output": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Bucket: 1}},
 			"trainer0.part announced tensor 1 of role 10, which it does not have"},
 		"no segment": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Rows: 99}},
@@ -203,7 +203,7 @@ func TestModelRefusesLies(t *testing.T) {
 			"trainer0.part sent a gradient of parameter table: bucket 0: a sparse gradient of 7 rows does not fit a capacity of 6 rows"},
 		"an early answer": {opForward, []wire.Header{{Op: opTensor, Flags: uint8(roleOutput), Arg2: 4},
 			{Op: opForward, Arg: 2, Arg2: 2}, {Op: opForward, Arg: 2, Arg2: 2}},
-			"trainer0.part sent forward, which nobody asked for"},
+			"trainer0.part sent forward, which was not requested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			honest := playModel()

@@ -99,7 +99,7 @@ func (l *link) handle(h *wire.Header) error {
 	}
 	switch h.Op {
 	case opFailed:
-		why := cmp.Or(quote.Message(string(text)), "it failed, and did not say why")
+		why := cmp.Or(quote.Message(string(text)), "it failed without giving a reason")
 		return fmt.Errorf("%s: %s", l.conn.Peer(), why)
 	case opOrigin:
 		if !l.awaits(h.Op) {
@@ -162,5 +162,5 @@ func (l *link) answered(h *wire.Header) bool {
 
 // unasked returns the error for a frame that the part should not have sent.
 func (l *link) unasked(h *wire.Header) error {
-	return l.wrong("sent %s, which nobody asked for", describe(h))
+	return l.wrong("sent %s, which was not requested", describe(h))
 }

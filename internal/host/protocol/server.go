@@ -71,7 +71,7 @@ func (s *Server) Take(stores [][]*comm.Store) error {
 	for t := range stores {
 		for _, store := range stores[t] {
 			if store.Segment == nil {
-				return fmt.Errorf("what %s pushes is not in memory that can be passed to %s", s.trainers[t],
+				return fmt.Errorf("the pushes of %s are not in memory that can be passed to %s", s.trainers[t],
 					s.link.conn.Peer())
 			}
 			if err := s.link.share(store.Segment, false, 0); err != nil {
@@ -235,7 +235,7 @@ func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, err
 	switch role(h.Flags) {
 	case roleOwn:
 		if h.Batch < 0 || h.Batch >= mostOwn {
-			return wrong("tensor %d of its own, but the last that there can be is %d", h.Batch, mostOwn-1)
+			return wrong("tensor %d of its own, but the highest number is %d", h.Batch, mostOwn-1)
 		}
 		values, err := s.link.view(roleOwn, int32(h.Batch), int64(n)) // #nosec G115 -- below mostOwn
 		if err == nil && spec.Sparse {

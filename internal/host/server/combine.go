@@ -10,7 +10,7 @@ import (
 // list's first gradient. For any other server, Combine returns why the answer is unknown.
 func (r *Role) Combine(lists [][][]float32) (answers [][]float32, unknown string, err error) {
 	if r.reduction == nil {
-		return nil, "it is no elementwise server, and so nobody else knows what it must answer", nil
+		return nil, "it is no elementwise server, so its right answer is unknown", nil
 	}
 	for _, list := range lists {
 		if len(list) == 0 || len(list) > r.pushedFor {

@@ -74,7 +74,7 @@ func (p *Point) Bound(ahead int64) int64 {
 func (p *Point) End(at int64) error {
 	if p.final || p.at == 0 || at < p.at {
 		return fmt.Errorf(
-			"the pass is to end after %d iterations, which is not at or after the bound of the trainer (%d of now %d)",
+			"the pass cannot end after %d iterations: the trainer may run up to iteration %d and has done %d",
 			at, p.at, p.done)
 	}
 	p.at, p.final = at, true

@@ -35,7 +35,7 @@ func (r *Role) mayShare(hook process.Choice) string {
 	case !shares:
 		return "engine " + r.Engine.Name() + " shares no memory"
 	case !part.Carries:
-		return "hook " + hook.Key + " does more with buckets than to hand them to links"
+		return "hook " + hook.Key + " does more with buckets than hand them to links"
 	case r.Keeper != nil:
 		return "what the links carry is checked"
 	case !r.Fabric.Maps() || !r.Fabric.OnOneHost(): // some links may go to another host

@@ -97,7 +97,7 @@ func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (
 	n := len(model.Tables)
 	if n == 0 || model.LookedUp%n != 0 || model.LookedUp > model.Features {
 		return sdk.InputSpec{},
-			fmt.Errorf("of the model's %d features %d are rows of %d tables, which cannot be: they must be as many for each table",
+			fmt.Errorf("of the model's %d features %d are rows of %d tables, but each table must have the same number of them",
 				model.Features, model.LookedUp, n)
 	}
 	if width := model.LookedUp / n; columns != width {
@@ -115,7 +115,7 @@ func planRows(model sdk.InputSpec, tables []comm.TableSpec, columns, rows int) (
 	if rows < total {
 		return sdk.InputSpec{},
 			fmt.Errorf(
-				"a server has a table of %d rows but the model's %d tables have %d together: give every server as many",
+				"a server has a table of %d rows but the model's %d tables have %d together: give every server that many",
 				rows, n, total)
 	}
 	return sdk.InputSpec{Tables: model.Tables, Features: model.Features - model.LookedUp, Classes: model.Classes,

@@ -263,7 +263,7 @@ func closed(err error) error {
 // baseline.
 type unused struct{}
 
-var errUnused = errors.New("bare sockets run no such operation")
+var errUnused = errors.New("bare sockets do not support this operation")
 
 func (unused) Average(int64, *tensor.Bucket) *comm.Future        { return comm.Completed(errUnused) }
 func (unused) Broadcast(int64, *tensor.Bucket, int) *comm.Future { return comm.Completed(errUnused) }

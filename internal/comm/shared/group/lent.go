@@ -25,7 +25,7 @@ func (g *group) join(device comm.Device, specs []tensor.BucketSpec, buckets []*t
 		return fmt.Errorf("%s cannot join its group: %w", g.Self, err)
 	}
 	if g.lent.Spans, spans = g.lent.Device.(comm.SpanningEnd); !spans {
-		return fmt.Errorf("%s cannot join its group: %s gives no end of a group", g.Self, across.Library())
+		return fmt.Errorf("%s cannot join its group: %s supports no group across devices", g.Self, across.Library())
 	}
 	g.lent.Library = across.Library()
 	return nil
@@ -56,7 +56,7 @@ func (g *group) lend(specs []tensor.BucketSpec) error {
 func (g *group) settle(specs []tensor.BucketSpec) error {
 	for _, m := range g.members {
 		if m.begun.Mark.Load() == 0 {
-			g.lent.Refuse("%s does not share its memory of a device", m.name)
+			g.lent.Refuse("%s does not share its device memory", m.name)
 			return nil
 		}
 	}
@@ -68,7 +68,7 @@ func (g *group) settle(specs []tensor.BucketSpec) error {
 				values = g.ownValues() // in place of the peer's values, which no code reads
 			}
 			if err == nil && len(values) != len(specs) {
-				err = fmt.Errorf("%d buckets are offered, of %d", len(values), len(specs))
+				err = fmt.Errorf("%d buckets are offered instead of %d", len(values), len(specs))
 			}
 			if err != nil {
 				own = fmt.Sprintf("%s and %s: %v", g.Self, g.members[i].name, err)

@@ -66,7 +66,7 @@ func TestGroupsAgreeOnTheirMemory(t *testing.T) {
 	first := groups[0].Average(0, groups[0].own.stores[0].Lent[1])
 	second := groups[1].Average(0, groups[1].own.stores[0].Buckets[1])
 	err := errors.Join(first.Wait(), second.Wait())
-	if want := "have bucket 1 in different memory, one of them on a device: all members must leave it there, or none"; err ==
+	if want := "have bucket 1 in different memory, one of them on a device: all members must keep it on a device, or none"; err ==
 		nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("it gives %v, want %s", err, want)
 	}
@@ -86,7 +86,7 @@ func TestGroupsThatDoNotShare(t *testing.T) {
 				}
 				return c.Move(i, s)
 			}
-		}, "trainer1 does not share its memory of a device"},
+		}, "trainer1 does not share its device memory"},
 		"one is elsewhere": {func(c *sharedtest.Card) func(int, *comm.Store) comm.Device {
 			other := &sharedtest.Card{Refuse: "they are apart"}
 			return func(i int, s *comm.Store) comm.Device {

@@ -186,7 +186,7 @@ func TestGroupsAcrossDevicesThatStage(t *testing.T) {
 		})
 	var futures []*comm.Future
 	for i, g := range groups {
-		want := "trainer1 does not share its memory of a device"
+		want := "trainer1 does not share its device memory"
 		if i == 1 {
 			want = "its own memory is not shared"
 		}

@@ -261,7 +261,7 @@ func (g *group) agree(s *step) error {
 func (g *group) checkPlace(s *step, m *member) error {
 	switch {
 	case (m.place == layout.OnDevice) != (s.Place == layout.OnDevice):
-		return fmt.Errorf("%s and %s have bucket %d in different memory, one of them on a device: all members must leave it there, or none",
+		return fmt.Errorf("%s and %s have bucket %d in different memory, one of them on a device: all members must keep it on a device, or none",
 			g.Self, m.name, s.op.Spec.Index)
 	case m.place == layout.OnDevice:
 		return nil

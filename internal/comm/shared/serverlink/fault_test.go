@@ -86,7 +86,7 @@ func TestSharedPortRefusesLies(t *testing.T) {
 			l *layout.PushLine) {
 			l.Rows = 2
 		},
-		"row 10 at place 0, which is beyond the last row: rows must rise and lie in a table of 10": func(h *star,
+		"row 10 at place 0, which is beyond the last row: rows must ascend within a table of 10": func(h *star,
 			l *layout.PushLine) {
 			l.Rows = 1
 			h.stores[0].Buckets[0].Shown[0] = 10

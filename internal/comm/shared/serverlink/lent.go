@@ -23,7 +23,7 @@ func (l *link) agree() error {
 		return nil
 	}
 	if layout.PushTerms(l.client.control).Borrows.Load() == 0 {
-		end.Refuse("%s takes no buckets of a device", conn.Peer())
+		end.Refuse("%s takes no buckets in device memory", conn.Peer())
 		return nil
 	}
 	if err := lent.SendOffer(conn, end.Device.Offer(), ""); err != nil {
@@ -66,7 +66,7 @@ func (p *port) takesLent(t *trainer) {
 	terms := layout.PushTerms(t.control)
 	switch {
 	case p.device == nil:
-		t.lent.Staged = "the server takes no buckets of a device"
+		t.lent.Staged = "the server takes no buckets in device memory"
 	case terms.Lends.Load() == 0:
 		t.lent.Staged = "it does not share its own"
 	default:
@@ -93,7 +93,7 @@ func (p *port) agree(i int, conn *wire.Conn) error {
 	}
 	values, err := t.lent.Device.Import(0, offer)
 	if err == nil && len(values) != len(p.specs) {
-		err = fmt.Errorf("%d buckets are offered, of %d", len(values), len(p.specs))
+		err = fmt.Errorf("%d buckets are offered instead of %d", len(values), len(p.specs))
 	}
 	if err != nil {
 		t.lent.Staged = err.Error()

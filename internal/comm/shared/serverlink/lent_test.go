@@ -75,8 +75,8 @@ func TestBucketsThatAreNotLent(t *testing.T) {
 		on              func(int, *comm.Store) comm.Device
 		trainer, server string
 	}{
-		{"no server on a device", nil, (&sharedtest.Card{}).Move, "server9 takes no buckets of a device",
-			"the server takes no buckets of a device"},
+		{"no server on a device", nil, (&sharedtest.Card{}).Move, "server9 takes no buckets in device memory",
+			"the server takes no buckets in device memory"},
 		{"no trainers on one", &sharedtest.Card{}, none, "its own memory is not shared", "it does not share its own"},
 		{"another device", &sharedtest.Card{Refuse: "they are apart"}, (&sharedtest.Card{}).Move,
 			"trainer0 and server9: they are apart", "they are apart"},

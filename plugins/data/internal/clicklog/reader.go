@@ -106,7 +106,7 @@ func (r *Reader) passOver(line []byte) error {
 		return r.last
 	}
 	if len(r.malformed) == most {
-		return fmt.Errorf("more lines are malformed than the %d that may be; the last: %w", most, r.last)
+		return fmt.Errorf("more lines are malformed than the %d that max_bad_lines allows; the last: %w", most, r.last)
 	}
 	r.malformed = append(r.malformed, r.sample)
 	return nil

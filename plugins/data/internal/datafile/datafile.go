@@ -116,7 +116,7 @@ func openRaw(path string, patience time.Duration) (io.ReadCloser, error) {
 	}
 	if slices.Contains(taken, path) {
 		return nil, fmt.Errorf(
-			"data file %s is a descriptor that psbench has for itself: give it another number, or standard input",
+			"data file %s is a descriptor that psbench uses itself: give it another number, or standard input",
 			quote.Word(path))
 	}
 	info, err := stat(path)
@@ -213,7 +213,7 @@ func List(path string, timeout time.Duration) ([]File, error) {
 				quote.Word(path))
 	case len(files) == 0 && folders:
 		return nil, fmt.Errorf(
-			"data folder %s holds folders alone, whose files are not read: give the path of one of them",
+			"data folder %s holds only folders, whose files are not read: give the path of one of them",
 			quote.Word(path))
 	case len(files) == 0 && hidden > 0:
 		return nil, fmt.Errorf("data folder %s holds no files but %d whose names begin with . or _, which are left out",

@@ -80,7 +80,7 @@ func TestForms(t *testing.T) {
 		"padding":        {member("a") + zeros, "a"},
 		"padding within": {member("a") + zeros + member("b") + "\x00", "ab"},
 		"padding, then garbage": {member("a") + zeros + "garbage, no member",
-			"the gzip stream is broken: it has ended, and what follows it is no gzip"},
+			"the gzip stream is broken: other data follows its last gzip member"},
 		"a text of zeros":   {zeros, zeros},
 		"a member cut off":  {member("a") + "\x1f", "the gzip stream ends too early"},
 		"CR alone":          {member("a,b\r1,2\r"), "a,b\n1,2\n"},

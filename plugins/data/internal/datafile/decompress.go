@@ -163,7 +163,7 @@ func (m *members) Read(p []byte) (int, error) {
 }
 
 // errAfter reports unexpected bytes after the last member.
-var errAfter = errors.New("it has ended, and what follows it is no gzip")
+var errAfter = errors.New("other data follows its last gzip member")
 
 // skipZeros skips zeros and returns io.EOF if nothing follows them.
 func (m *members) skipZeros() error {
