@@ -9,8 +9,8 @@
 // Except in SumSquares, Softmax and SoftmaxGradient, what is written to an element
 // depends on that element's inputs alone, never on its position, so that cutting a
 // slice into pieces gives the same bits. Add, AddBoth, Scale, ReLU, ReLUGradient, GatherSum,
-// GatherRows and the kernels of other types than float32 give the same bits at every level. The others fuse multiplication and
-// addition, or sum in as many lanes as the level has, so levels differ in the last bits.
+// GatherRows and the kernels of other types than float32 give the same bits at every level. The others
+// fuse multiplication and addition, or sum in as many lanes as the level has, so levels differ in the last bits.
 package vec
 
 import (

@@ -38,7 +38,8 @@ func (m *maker) addComm() error {
 			m.doc.Comm.Rows = append(m.doc.Comm.Rows, CommRow{
 				slices.IndexFunc(m.cells, func(c *model.Cell) bool { return c.HasRow(path, row) }), row.Operation,
 				row.Server, row.Hook, row.Transport, row.Trainers, row.Servers, string(row.Mode), string(row.Place),
-				row.Sparse, row.DType.String(), row.Bytes, row.Rounds, row.P50US, row.P95US, row.MinUS, row.AlgbwGBps, row.BusbwGBps,
+				row.Sparse, row.DType.String(), row.Bytes, row.Rounds, row.P50US, row.P95US, row.MinUS, row.AlgbwGBps,
+				row.BusbwGBps,
 				row.Share, row.ShareOf,
 				string(row.Verified), row.Mismatch,
 			})

@@ -87,9 +87,10 @@ func (v *Values) findTyped(b *tensor.Bucket, p Part) (where, how string) {
 
 func itself[T any](x T) T { return x }
 
-// find compares elements with the sums over the values of v's keys, which of turns into elements. In errors, value turns
-// elements into numbers.
-func find[T int8 | uint8 | uint16 | int32 | int64, N any](v *Values, elements []T, p Part, of func(int32) T, value func(T) N) (where, how string) {
+// find compares elements with the sums over the values of v's keys. The function of encodes a sum as an element. In
+// errors, value decodes elements.
+func find[T int8 | uint8 | uint16 | int32 | int64, N any](v *Values, elements []T, p Part, of func(int32) T,
+	value func(T) N) (where, how string) {
 	place := uint64(p.Source) * stride // #nosec G115 -- an index
 	for i := p.From; i < p.To; i++ {
 		sum := int32(0)
