@@ -103,7 +103,7 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	seconds := math.Round(1000*e.Seconds) / 1000 // rounds off the delay before the deadline was set
+	seconds := math.Round(1000*e.Seconds) / 1000 // removes the short delay until the deadline was set
 	return fmt.Sprintf("%s waited %g s for %s from %s", e.Waiter, seconds, e.What, JoinNames(e.For))
 }
 

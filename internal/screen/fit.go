@@ -64,8 +64,8 @@ func (l *layout) next(columns []Column) int {
 	return next
 }
 
-// narrow chooses widths for the visible columns and reports whether they fit. No column of words becomes narrower
-// than least as a result.
+// narrow chooses widths for the visible columns and reports whether they fit. It makes no text column narrower than the
+// width least.
 func (l *layout) narrow(columns []Column, rows [][]string, screen, least int) bool {
 	l.widths = make([]int, len(l.shown))
 	broken := make([]int, len(l.shown)) // widths if headings are as narrow as their longest words

@@ -196,9 +196,9 @@ func (p *Plan) checkSizes() error {
 	return nil
 }
 
-// some reports whether such is true for at least one operation of the plan.
-func (p *Plan) some(such func(*bench.Operation) bool) bool {
-	return slices.ContainsFunc(p.Operations, such)
+// some reports whether at least one operation of the plan meets a condition.
+func (p *Plan) some(condition func(*bench.Operation) bool) bool {
+	return slices.ContainsFunc(p.Operations, condition)
 }
 
 // serves reports whether servers take part.

@@ -55,7 +55,7 @@ func (r *Result) ClockOf(rank int) Clock {
 	return c
 }
 
-// ApartNS returns the possible error, in ns, of times between timestamps of any two of these ranks.
+// ApartNS returns by how many ns the difference between timestamps of two of these ranks may be wrong.
 func (r *Result) ApartNS(ranks []int) int64 {
 	if len(r.Clocks) == 0 {
 		return 0

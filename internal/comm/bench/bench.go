@@ -40,7 +40,7 @@ type Operation struct {
 	Moves string // "" if unknown
 }
 
-// The types of operations that add, and of operations that carry only float32.
+// The element types that operations can add, and those of operations that carry only float32.
 var (
 	summed = []tensor.Type{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int32, tensor.Int64}
 	single = []tensor.Type{tensor.Float32}

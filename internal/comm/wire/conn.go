@@ -204,9 +204,9 @@ func (c *Conn) Fill(buf []byte) error {
 	return err
 }
 
-// Explain turns an error of the connection into a *WaitError or a *PeerError,
-// in which what names the failed activity. Explain returns every other error
-// unchanged.
+// Explain turns a connection error into a *WaitError or a *PeerError. The
+// argument what names the activity that failed. Explain returns every other
+// error unchanged.
 func (c *Conn) Explain(err error, what string, waitedNS int64) error {
 	if err == nil || !broken(err) {
 		return err

@@ -230,7 +230,7 @@ func (r *Role) bucket(k int, copied bool) (*tensor.Bucket, error) {
 	}
 	b := r.store.Buckets[k]
 	if b.Sparse && b.Capacity < b.TableRows {
-		return nil, fmt.Errorf("%s has room for %d rows of bucket %d, whose table has %d: any of them may be drawn",
+		return nil, fmt.Errorf("%s has room for %d rows of bucket %d, but the table has %d rows and any of these may be drawn",
 			r.Name(), b.Capacity, k, b.TableRows)
 	}
 	if !copied {

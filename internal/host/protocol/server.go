@@ -247,7 +247,7 @@ func (s *Server) answered(h *wire.Header, slot *pushSlot) (*tensor.Gradient, err
 		return g, err
 	case rolePush:
 		if h.Batch < 0 || h.Batch >= int64(len(s.slots)) {
-			return wrong("push memory %d, but there is 0 to %d", h.Batch, len(s.slots)-1)
+			return wrong("push memory %d, but the memories are 0 to %d", h.Batch, len(s.slots)-1)
 		}
 		from := &s.slots[h.Batch]
 		s.link.mu.Lock()

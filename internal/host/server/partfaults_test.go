@@ -44,7 +44,7 @@ func TestPartsThatLie(t *testing.T) {
 			func(a *wire.Header) { a.Op, a.Arg = protocoltest.Received, -7 }},
 		"received push 9 of bucket 0 by trainer0, which is not on its way": {0,
 			func(a *wire.Header) { a.Op, a.Arg2 = protocoltest.Received, 9 }},
-		"answered batch 0, bucket 0 of trainer0 with push memory 3, but there is 0 to 2": {0,
+		"answered batch 0, bucket 0 of trainer0 with push memory 3, but the memories are 0 to 2": {0,
 			func(a *wire.Header) { a.Batch = 3 }},
 		"answered batch 0, bucket 0 of trainer0 with push memory 1, whose push is answered": {0,
 			func(a *wire.Header) { a.Batch = 1 }},

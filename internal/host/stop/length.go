@@ -25,8 +25,8 @@ func (l Length) Settle(batches int) Length {
 	return l
 }
 
-// IterationsOf returns how many iterations a trainer with this many batches per epoch runs; 0 for a
-// timed pass.
+// IterationsOf returns how many iterations a trainer runs if its epoch has this many batches. It
+// returns 0 for a timed pass.
 func (l Length) IterationsOf(batches int) int {
 	if l.Iterations > 0 {
 		return l.Iterations

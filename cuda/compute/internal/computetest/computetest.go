@@ -23,9 +23,9 @@ import (
 // streams is the double's environment variable that selects when streams do their work.
 const streams = "PSBENCH_DOUBLE_STREAMS"
 
-// strict makes the double find errors. strict exits a process that misuses the driver. strict does no work
-// unprompted for 5 s, so that a missing wait shows. strict frees memory without waiting for work that uses the
-// memory.
+// strict are variables that make the double of the driver find errors. The double then ends a process that misuses
+// the driver. It delays queued work by 5 s unless something waits for the work, so that a missing wait shows. It frees
+// memory at once, even while work uses the memory.
 var strict = []string{"PSBENCH_DOUBLE_EXIT=97", "PSBENCH_DOUBLE_IDLE_MS=5000", "PSBENCH_DOUBLE_STRICT=1"}
 
 // Main runs the tests once for each order in which the double's streams may do their work. A missing wait shows in
