@@ -51,12 +51,10 @@ func configOf(row *micro.Row) [][2]string {
 		{"operation", row.Operation}, {"server", row.Server}, {"ddp_hook", row.Hook}, {"transport", row.Transport},
 		{"ntrainer", strconv.Itoa(row.Trainers)}, {"nserver", strconv.Itoa(row.Servers)}, {"mode", string(row.Mode)},
 		{"place", string(row.Place)}, {"sparse", strconv.FormatBool(row.Sparse)}, {"bytes", strconv.Itoa(row.Bytes)},
+		{"dtype", row.DType.String()},
 	}
 	if row.Aggregate != "" {
 		config = append(config, [2]string{"aggregate", row.Aggregate})
-	}
-	if row.DType != "" {
-		config = append(config, [2]string{"dtype", row.DType.String()})
 	}
 	if row.Sparse {
 		config = append(config, [2]string{"width", strconv.Itoa(row.Width)},
@@ -71,7 +69,7 @@ func (c *Cell) HasRow(folder string, row *micro.Row) bool {
 	for _, kv := range configOf(row) {
 		config[kv[0]] = kv[1]
 	}
-	for _, optional := range []string{"aggregate", "dtype", "width", "density"} {
+	for _, optional := range []string{"aggregate", "width", "density"} {
 		if _, has := config[optional]; !has && c.Config[optional] != "" {
 			return false
 		}
