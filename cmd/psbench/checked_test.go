@@ -67,7 +67,7 @@ func TestCheckNamesWhatAServerDidWrong(t *testing.T) {
 				"server.element=201")
 			status, _, stderr := psbenchMain(t, args...)
 			want :=
-				regexp.MustCompile(`element 201 of bucket 1 on trainer0 is wrong in iteration 6: push-pull over link server left \S+ in the place of \S+`)
+				regexp.MustCompile(`element 201 of bucket 1 on trainer0 is wrong in iteration 6: push-pull over link server left \S+ instead of \S+`)
 			if status != 1 || !want.MatchString(stderr) {
 				t.Errorf("over %s: status %d, %s", transport, status, stderr)
 			}

@@ -258,7 +258,7 @@ func TestSweepIsInterrupted(t *testing.T) {
 	}
 	var second bytes.Buffer
 	if err := s.start(&second).Wait(); err == nil ||
-		!strings.Contains(second.String(), " is run by process "+strconv.Itoa(cmd.Process.Pid)) {
+		!strings.Contains(second.String(), " is already run by process "+strconv.Itoa(cmd.Process.Pid)) {
 		t.Errorf("a second psbench says %v: %s", err, second.String())
 	}
 	if err := errors.Join(cmd.Process.Signal(os.Interrupt), syscall.Kill(run, syscall.SIGCONT)); err != nil {

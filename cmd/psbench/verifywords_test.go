@@ -164,7 +164,7 @@ func TestVerifyRecords(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--record writes the case of a run, so it takes no files": {"--record", file, file},
 		"a case is not compressed":                                {"--record", file + ".gz"},
-		"--config is of --record":                                 {"--config", config},
+		"--config needs --record":                                 {"--config", config},
 		"no/such/folder": {"--record",
 			filepath.Join(dir, "no/such/folder/case.json"), "--config", config},
 	} {

@@ -125,7 +125,7 @@ func TestTableSizes(t *testing.T) {
 		switch {
 		case good && (err != nil || r.spec != spec):
 			t.Errorf("%+v: %v", spec, err)
-		case !good && (err == nil || !strings.Contains(err.Error(), "server toy: a table of")):
+		case !good && (err == nil || !strings.Contains(err.Error(), "server toy: a table cannot have")):
 			t.Errorf("%+v gave %v", spec, err)
 		}
 	}

@@ -103,7 +103,7 @@ func TestSecondPsbench(t *testing.T) {
 	until(t, "the run begins", func() bool { _, err := os.Stat(mark); return err == nil })
 	host, _ := os.Hostname()
 	err := Run(t.Context(), dir, p, options())
-	if want := fmt.Sprintf("the sweep %s is run by process %d on %s since 20", dir, first.Process.Pid,
+	if want := fmt.Sprintf("the sweep %s is already run by process %d on %s since 20", dir, first.Process.Pid,
 		host); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("it said %v, want %s", err, want)
 	}
