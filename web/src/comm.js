@@ -4,6 +4,9 @@ import { h, replace } from './dom.js';
 import { bytes, count, duration, held, nothing, number, share } from './format.js';
 import { frame } from './frame.js';
 
+// ordinary is the element type that the page does not mention if all rows have it.
+const ordinary = 'float32';
+
 const text = (key, title = key) => ({ title, of: (r) => r[key], show: (r) => r[key] });
 
 // columns are all possible columns. If all rows have the same value in a column, the page states it once above the
@@ -15,7 +18,7 @@ export const columns = [
   text('transport'),
   text('mode'),
   text('place'),
-  text('dtype', 'type'),
+  { title: 'type', of: (r) => r.dtype ?? ordinary, show: (r) => r.dtype ?? ordinary },
   { title: 'trainers', number: true, of: (r) => r.trainers, show: (r) => String(r.trainers) },
   { title: 'servers', number: true, of: (r) => r.servers, show: (r) => String(r.servers) },
   { title: 'size', number: true, of: (r) => r.bytes, show: (r) => (r.bytes > 0 ? bytes(r.bytes) : nothing) },
@@ -31,7 +34,7 @@ export const columns = [
 export function shownOf(rows) {
   const differs = (c) => rows.some((r) => c.of(r) !== c.of(rows[0]));
   const shown = columns.filter((c) => c.always || differs(c));
-  const common = rows.length === 0 ? [] : columns.filter((c) => !shown.includes(c)).map((c) => [c.title, String(c.show(rows[0]))]).filter(([, value]) => value !== '' && value !== nothing && value !== '0');
+  const common = rows.length === 0 ? [] : columns.filter((c) => !shown.includes(c)).map((c) => [c.title, String(c.show(rows[0]))]).filter(([, value]) => !['', nothing, '0', ordinary].includes(value));
   return { shown, common };
 }
 
