@@ -81,8 +81,8 @@ func recordedBy(r result, rank int) (onDevice []string, byHost []metric) {
 	return onDevice, byHost
 }
 
-// Every host metric of a CUDA rank has a corresponding device metric, or testdata/host-metrics.txt explains why not. The
-// table there lists exactly these metrics.
+// Every host metric of a CUDA rank has a corresponding device metric, or testdata/host-metrics.txt explains why not.
+// The table there lists exactly these metrics.
 func TestHostTimesHaveDeviceTimesBesideThem(t *testing.T) {
 	rows, file := documented(t), writeRegistry(t)
 	seen := map[metric]bool{}
