@@ -39,6 +39,9 @@ func bytesOf[T float32 | float64 | int32 | int64](x []T) []byte {
 func As[T float32 | uint16 | int32 | int64 | int8 | uint8](words []float32) []T {
 	var one T
 	n := 4 * len(words) / int(unsafe.Sizeof(one))
+	if n == 0 {
+		return nil // a pointer to no words may lie at the end of their memory
+	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(words))), n)[:n:n]
 }
 

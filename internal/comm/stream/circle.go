@@ -89,7 +89,7 @@ func (r *circle) reserve(specs []tensor.BucketSpec, cuts ...[]*cut) {
 		}
 	}
 	r.outbox = make(chan ringFrame, frames)
-	r.block = make([]float32, block)
+	r.block = tensor.NewGradient(tensor.BucketSpec{Elements: block}).Values // aligned for elements of any type
 	for i := range r.parts {
 		r.parts[i] = tensor.Gradient{Rows: make([]int32, 0, rows), Values: make([]float32, 0, values)}
 	}
