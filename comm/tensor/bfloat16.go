@@ -2,6 +2,8 @@ package tensor
 
 import "github.com/psbench/psbench/comm/vec"
 
+var bfloat16Element = element{bytes: 2, arithmetic: &bfloat16Arithmetic}
+
 // bfloat16Arithmetic adds pairs of elements in float32 and rounds them to bfloat16. In sums of more parts Wide
 // rounds once, at the end.
 var bfloat16Arithmetic = Arithmetic{

@@ -2,6 +2,8 @@ package tensor
 
 import "github.com/psbench/psbench/comm/vec"
 
+var float16Element = element{bytes: 2, arithmetic: &float16Arithmetic}
+
 // float16Arithmetic adds pairs of elements in float32 and rounds them to float16. In sums of more parts Wide
 // rounds once, at the end.
 var float16Arithmetic = Arithmetic{

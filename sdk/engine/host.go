@@ -18,7 +18,7 @@ func (host) Addressable() bool { return true }
 // Alloc is make, whose memory is aligned for the type.
 func (host) Alloc(t Type, elements int) ([]byte, error) {
 	switch t {
-	case Float32:
+	case "", Float32: // the zero Type
 		return tensor.Float32Bytes(make([]float32, elements)), nil
 	case Int32:
 		return tensor.Int32Bytes(make([]int32, elements)), nil

@@ -38,18 +38,18 @@ func (v *Values) fillTyped(b *tensor.Bucket, key uint64) {
 	case tensor.BFloat16:
 		fill(v, tensor.As[uint16](words)[:n], key, func(x int32) uint16 { return vec.ToBFloat16(float32(x)) })
 	case tensor.Int32:
-		fill(v, tensor.As[int32](words)[:n], key, whole[int32])
+		fill(v, tensor.As[int32](words)[:n], key, wrap[int32])
 	case tensor.Int64:
-		fill(v, tensor.As[int64](words)[:n], key, whole[int64])
+		fill(v, tensor.As[int64](words)[:n], key, wrap[int64])
 	case tensor.Int8:
-		fill(v, tensor.As[int8](words)[:n], key, whole[int8])
+		fill(v, tensor.As[int8](words)[:n], key, wrap[int8])
 	default:
-		fill(v, tensor.As[uint8](words)[:n], key, whole[uint8])
+		fill(v, tensor.As[uint8](words)[:n], key, wrap[uint8])
 	}
 }
 
-// whole cuts x to the bits of T, as sums of integers do.
-func whole[T int32 | int64 | int8 | uint8](x int32) T { return T(x) }
+// wrap cuts x to the bits of T, as sums of integers do.
+func wrap[T int32 | int64 | int8 | uint8](x int32) T { return T(x) }
 
 func fill[T any](v *Values, elements []T, key uint64, of func(int32) T) {
 	place := uint64(0)
@@ -75,13 +75,13 @@ func (v *Values) findTyped(b *tensor.Bucket, p Part) (where, how string) {
 			return vec.ToBFloat16(float32(x) * scale)
 		}, vec.FromBFloat16)
 	case tensor.Int32:
-		return find(v, tensor.As[int32](words)[:n], p, whole[int32], itself)
+		return find(v, tensor.As[int32](words)[:n], p, wrap[int32], itself)
 	case tensor.Int64:
-		return find(v, tensor.As[int64](words)[:n], p, whole[int64], itself)
+		return find(v, tensor.As[int64](words)[:n], p, wrap[int64], itself)
 	case tensor.Int8:
-		return find(v, tensor.As[int8](words)[:n], p, whole[int8], itself)
+		return find(v, tensor.As[int8](words)[:n], p, wrap[int8], itself)
 	default:
-		return find(v, tensor.As[uint8](words)[:n], p, whole[uint8], itself)
+		return find(v, tensor.As[uint8](words)[:n], p, wrap[uint8], itself)
 	}
 }
 

@@ -1,19 +1,5 @@
 package group
 
-import (
-	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/internal/comm/op"
-)
-
-// startSum is start for operations that add.
-func (g *group) startSum(kind int32, batch int64, b *tensor.Bucket) *comm.Future {
-	if err := op.RequireSum(g.Self, stepNames[kind], b, kind == stepAverage); err != nil {
-		return comm.Completed(err)
-	}
-	return g.start(kind, batch, b, 0)
-}
-
 // accumulates reports whether s sums 16-bit elements. Each addition of a pair would round, so the sum is kept in
 // float32.
 func (g *group) accumulates(s *step) bool {

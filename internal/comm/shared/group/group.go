@@ -180,12 +180,12 @@ func (g *group) isAcross() bool { return len(g.layout.Members) > 1 }
 // AllReduce implements comm.Group. The future's error is a *WaitError at the
 // deadline and a *PeerError if a member is gone; either ends the group.
 func (g *group) AllReduce(batch int64, b *tensor.Bucket) *comm.Future {
-	return g.startSum(stepAllReduce, batch, b)
+	return g.start(stepAllReduce, batch, b, 0)
 }
 
 // Average implements comm.Group, with the errors of AllReduce.
 func (g *group) Average(batch int64, b *tensor.Bucket) *comm.Future {
-	return g.startSum(stepAverage, batch, b)
+	return g.start(stepAverage, batch, b, 0)
 }
 
 // Broadcast implements comm.Group, with the errors of AllReduce.

@@ -25,9 +25,6 @@ func (g *group) startDense(kind int32, batch int64, b *tensor.Bucket) *comm.Futu
 	if err := op.RequireDense(g.Self, stepNames[kind], b); err != nil {
 		return comm.Completed(err)
 	}
-	if kind == stepReduceScatter {
-		return g.startSum(kind, batch, b)
-	}
 	return g.start(kind, batch, b, 0)
 }
 
@@ -39,24 +36,24 @@ func (g *group) reduceScatter(s *step) error {
 	if err := g.waitPosted(s); err != nil {
 		return err
 	}
-	own := s.values(g.own)
 	from, to := s.op.Spec.ShardWords(len(g.members), g.position)
+	own := s.values(g.own)[from:to]
 	for i, m := range g.members {
 		g.parts[i] = s.values(m)[from:to]
 	}
 	if g.accumulates(s) {
-		g.accumulate(s, own[from:to])
+		g.accumulate(s, own)
 		return g.endTogether(s)
 	}
 	sums := s.op.Spec.Type.Arithmetic()
-	for ; from < to; from += comm.BlockElements {
-		end := min(from+comm.BlockElements, to)
-		sum := g.block[:end-from]
-		copy(sum, s.values(g.members[0])[from:end])
-		for _, m := range g.members[1:] {
-			sums.Add(sum, s.values(m)[from:end])
+	for from := 0; from < len(own); from += comm.BlockElements {
+		to := min(from+comm.BlockElements, len(own))
+		sum := g.block[:to-from]
+		copy(sum, g.parts[0][from:to])
+		for _, part := range g.parts[1:] {
+			sums.Add(sum, part[from:to])
 		}
-		copy(own[from:end], sum)
+		copy(own[from:to], sum)
 	}
 	return g.endTogether(s)
 }

@@ -12,6 +12,11 @@ import (
 // start posts an operation. A waiter or the group's goroutine, whichever comes
 // first, carries it out.
 func (g *group) start(kind int32, batch int64, b *tensor.Bucket, root int) *comm.Future {
+	if kind == stepAllReduce || kind == stepAverage || kind == stepReduceScatter {
+		if err := op.RequireSum(g.Self, stepNames[kind], b, kind == stepAverage); err != nil {
+			return comm.Completed(err)
+		}
+	}
 	op, err := g.Begin(batch, b)
 	if err != nil {
 		return comm.Completed(err)
