@@ -21,8 +21,8 @@ type Arrival struct {
 	InPlace bool
 	// Pieces is set if the values of a dense push arrive piece by piece.
 	// Gradient then has the push's length, but the server must not touch its
-	// values. To answer, the server gives every piece and then passes Gradient
-	// to Answer.
+	// values. If the server passes Gradient to Answer, it must have given every
+	// piece before. Another gradient is given piece by piece in Answer.
 	Pieces Pieces
 	// AtNS is when the last byte arrived, in ns of Now. In shared memory it is when the trainer
 	// pushed.

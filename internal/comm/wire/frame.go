@@ -21,7 +21,7 @@ const (
 	OpGather                      // a chunk in the all-gather of an all-reduce
 	OpRows                        // one member's rows in an all-gather
 	OpBroadcast                   // a piece of a broadcast
-	OpBarrier                     // one more member has reached the barrier
+	OpBarrier                     // the sender knows of one more member at the barrier
 	OpSegment                     // a request for a segment
 	OpLookup                      // the bags of a lookup; in the answer, the columns of their sums
 	OpUpdate                      // the gradient of a lookup's sums; in the answer, a confirmation

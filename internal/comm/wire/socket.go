@@ -67,8 +67,8 @@ func growSendBuffer(fd int) {
 	}
 }
 
-// boundSendBuffer requests loopbackBuffer if the system-wide limit allows all
-// of it. With the 208 KiB that many hosts allow, a push of 1 MiB takes a fifth
+// boundSendBuffer requests loopbackBuffer if this user may have all of it, by
+// privilege or within the system-wide limit. With the 208 KiB that many hosts allow, a push of 1 MiB takes a fifth
 // longer.
 func boundSendBuffer(fd int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, loopbackBuffer) != nil &&

@@ -29,7 +29,8 @@ const rest = 1
 
 // lane carries headers in one direction, in a ring of slots. The sender owns a slot until it
 // advances sent past the slot. The receiver then owns the slot until it advances taken. A header
-// with a payload occupies a room for the same time.
+// with a payload also occupies the next room, and for longer: the receiver may use the payload until
+// it has taken the next header with a payload.
 type lane struct {
 	sent, taken *atomic.Uint32 // in the segment; only one side writes each
 	slots       *[laneSlots][wire.HeaderSize]byte

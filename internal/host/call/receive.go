@@ -66,7 +66,8 @@ func (m *memory) checkRoom() error {
 	return nil
 }
 
-// take gives the slot and its room back to the sender.
+// take gives the slot back to the sender. The sender does not reuse the slot's room before the next
+// payload is taken too: see awaitRoom.
 func (m *memory) take() {
 	m.unread = nil
 	m.coming.at++

@@ -32,7 +32,7 @@ func newAsking() asking {
 }
 
 // ask calls the part. The part writes the answer itself, or it names an operation, and the host
-// applies that operation to the gradients.
+// applies that operation to the gradients as the part has left them.
 func (a *asking) ask(l *link, x *sdk.Exchange, answer *tensor.Gradient) error {
 	n := len(x.Gradients)
 	shared, counts, err := a.places(l, &x.Bucket, n+1)

@@ -254,7 +254,7 @@ type still struct {
 
 func (s *still) Average(int64, *tensor.Bucket) *comm.Future { return s.done }
 
-// askAverage changes the first and last element of each bucket and requests the average.
+// askAverage changes elements 0 and 7 of each bucket and requests the average.
 func askAverage(p *protocoltest.Part, f wire.Header) error {
 	values := p.Floats(uint8(roleBucket), f.Bucket)
 	values[0], values[7] = values[0]+1, values[7]+1

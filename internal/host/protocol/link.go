@@ -22,8 +22,8 @@ import (
 //   - If the part may send at any time, only the reader reads.
 //   - If the part only answers calls, the caller reads. The reader checks now and then for an
 //     unexpected frame.
-//   - If the part sends only replies, nobody reads until a reply is due. Then the reader or a
-//     waiter reads.
+//   - If the part sends only frames that it owes, the reader or a waiter reads while a frame is
+//     owed. At other times the reader only checks now and then, as above.
 //
 // Each owed frame has a deadline. The reader uses the earliest deadline, so no other goroutine
 // watches the clock. An error ends the link and fails everything that is owed.

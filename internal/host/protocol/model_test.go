@@ -235,7 +235,8 @@ func TestModelRefusesLies(t *testing.T) {
 	}
 }
 
-// playCriterion computes the loss, and its gradient, from the first output and the last target.
+// playCriterion computes the loss from the first output and the last target. Element 1 of the
+// gradient is always 4.
 func playCriterion(p *protocoltest.Part, f wire.Header) error {
 	output, targets := p.Floats(uint8(roleOutput), 0), tensor.ViewInt64(p.Of(uint8(roleTargets), 0))
 	switch f.Op {

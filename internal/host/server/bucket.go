@@ -204,7 +204,7 @@ func (b *bucket) reset() {
 }
 
 // overdue returns the trainers (by position) for which a bucket has waited longer than waitNS at
-// nowNS, and the batch that the bucket waits for.
+// nowNS, and the batch since which the bucket has waited.
 func (b *bucket) overdue(nowNS, waitNS int64) (missing []int, batch int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,8 +14,8 @@ const (
 	// before another core wakes up.
 	splitElements = 64 << 10
 
-	// exactBlocks is the number of a job's first blocks that each worker always measures. The first
-	// block pays for cache misses and is not typical of the others.
+	// exactBlocks is the number of blocks that each worker always measures, its first ones of a job.
+	// A worker's first block pays for cache misses and is not typical of the others.
 	exactBlocks = 8
 	// blockStride is the distance between the measured blocks after the first ones. The distance is
 	// odd, so that measured blocks cover every position in a share, a page and a huge page. The sizes

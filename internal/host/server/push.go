@@ -87,8 +87,8 @@ func (r *Role) fail(err error) {
 	r.Fail(err)
 }
 
-// beginAnswer records that a trainer's push is being answered. The trainer may push again before
-// beginAnswer returns, so beginAnswer returns a copy of the slot as it was before.
+// beginAnswer records that a trainer's push is being answered. The trainer may push again before the
+// sending of the answer returns, so beginAnswer returns a copy of the slot for this push.
 func (r *Role) beginAnswer(b *bucket, trainer int, p sdk.Push, g *tensor.Gradient) (slot, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -141,9 +141,9 @@ func (g *group) sendMemory(conn *wire.Conn) error {
 	return conn.SendSegments(g.own.control, g.own.stores[layout.InStore].Segment, g.own.stores[layout.InCopies].Segment)
 }
 
-// mapMemory maps another member's memory. mapMemory touches at once the pages
-// of every dense bucket that this member reduces; in each iteration it uses
-// only these. Touching all pages would make set-up quadratic in the number of
+// mapMemory maps another member's memory. Of every dense bucket, mapMemory
+// touches at once the pages that this member reduces; in each iteration the
+// member uses only these. Touching all pages would make set-up quadratic in the number of
 // members. Pages of sparse gradients are mapped at their first use, in the
 // warm-up, because their number of rows is unknown before.
 func (g *group) mapMemory(m *member, conn *wire.Conn, plan groupLayout, specs []tensor.BucketSpec) error {

@@ -22,8 +22,8 @@ import (
 // The sides agree on the number of slots. The server offers a number in
 // TakesPieces; the trainer takes at most that many and writes its number to
 // Slots. An older version orders the pieces differently and uses another field
-// for its offer. If one side is older, it finds no offer, and gradients are
-// copied whole.
+// for its offer. If one side is older, the trainer finds no offer, and
+// gradients are copied whole.
 
 // PieceSlots is the maximum number of pieces of a push in transit. The server
 // wakes the trainer once per half of the slots (RingsAt) and works on the other
@@ -34,8 +34,8 @@ const PieceSlots = 8
 // posted. FirstPieces is also the minimum number of slots.
 const FirstPieces = 2
 
-// PiecesFrom is the size of the smallest dense bucket, in elements, that is
-// pushed in pieces: 1 MiB. Such a bucket has room for PieceSlots whole pieces.
+// PiecesFrom is the size of the smallest dense bucket, in words of 4 bytes,
+// that is pushed in pieces: 1 MiB. Such a bucket has room for PieceSlots whole pieces.
 const PiecesFrom = PieceSlots * comm.PieceElements
 
 // GoesInPieces reports whether a bucket is pushed in pieces if the server

@@ -8,9 +8,10 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 )
 
-// chunk is a chunk of a dense push through shared memory. The port hands these
-// pushes over in chunks if it does so for pushes from other hosts. All chunks
-// arrive at once, and the push is answered when all of its chunks are.
+// chunk is a chunk of a dense push through shared memory. The port hands a push
+// over in chunks if the server's other port does so with the pushes of other
+// trainers. All chunks arrive at once, and the push is answered when all of its
+// chunks are.
 type chunk struct {
 	comm.Arrival
 	of         *arrival

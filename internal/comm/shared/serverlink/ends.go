@@ -48,7 +48,7 @@ type client struct {
 	carrier  carrier    // nil if only callers touch gradients
 	conn     *wire.Conn
 	control  *shm.Segment
-	copies   *comm.Store  // for gradients outside the store; nil if there are none
+	copies   *comm.Store  // for gradients outside the store; nil if none can lie there
 	doorbell *shm.Segment // the server's segment
 	bell     shm.Bell     // the bell at which this side sleeps
 	server   shm.Bell

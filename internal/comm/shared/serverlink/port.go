@@ -38,7 +38,7 @@ type Chunking struct {
 	InChunks bool // all dense gradients, chunk by chunk
 }
 
-// NewPort makes a port for the trainers that have a connection. NewPort hands
+// NewPort makes a port for the trainers that have a connection. The port hands
 // over gradients in the memory where they lie, including device memory if both
 // sides share the device. The port owns the connections, also after an error.
 func NewPort(trainers wire.Links, specs []tensor.BucketSpec, by Chunking, device comm.Device) (comm.Port, error) {
