@@ -13,7 +13,7 @@ import (
 //
 // Before a rank hands a bucket over, it puts a mark behind its work on the
 // device. The rank that takes the bucket over makes the device wait for that
-// mark; no process waits for the device.
+// mark before the rank's own work; no process waits for the device.
 type Device interface {
 	// Join returns a rank's end of a link. lent are the rank's buckets in
 	// device memory, in the order of specs; peers import them. A server passes

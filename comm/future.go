@@ -3,7 +3,7 @@ package comm
 import "sync"
 
 // Observer gets each finished operation: its key (a, b), start and end in ns of
-// Now. Observer must not block.
+// Now. Observe must not block.
 type Observer interface {
 	Observe(a, b, startNS, endNS int64)
 }

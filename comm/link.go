@@ -53,7 +53,7 @@ type GroupLink interface {
 	Group
 	// Close leaves the group and waits for its goroutines. If operations are
 	// pending, they fail and the other members see a lost link. Otherwise the
-	// members see an orderly end.
+	// other members see an orderly end.
 	io.Closer
 }
 

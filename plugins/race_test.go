@@ -2,5 +2,5 @@
 
 package plugins
 
-// raceDetector reports that the race detector is on; tests then run ten times slower.
+// raceDetector reports whether the race detector is on; tests then run ten times slower.
 const raceDetector = true

@@ -10,7 +10,8 @@
 //	}
 //
 // The core starts one process per rank, configures its part over gRPC and connects the processes.
-// Package comm then moves the tensors; during training, tensors never travel over gRPC.
+// Package comm then moves the tensors: no tensor of an iteration travels over the core's gRPC
+// connections.
 //
 // The host builds a part with its settings and environment. The host resets the part and runs the
 // warm-up pass, then resets it again and runs the measured pass. The host then collects the part's

@@ -43,7 +43,7 @@ func realLaunchers(t *testing.T) map[string][]string {
 	}
 }
 
-// Real launchers on this machine give each task its rank.
+// Real launchers on this machine tell each task its place: the launcher and the number of tasks.
 func TestRealLaunchers(t *testing.T) {
 	config := []string{binary, "config", "--hosts", "--format", "json"}
 	for name, words := range realLaunchers(t) {

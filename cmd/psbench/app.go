@@ -45,7 +45,7 @@ type app struct {
 	environ        []string
 	args           []string       // the command line
 	submitted      bool           // this process is a task of a job that psbench submitted
-	remote         *submit.Remote // nil unless psbench submitted this job
+	remote         *submit.Remote // set in the first task of a job that psbench submitted; else nil
 	beats          *os.File       // takes the progress of a run; nil without a reader
 	called         string         // how this run connects to its conductor's agents; "" without a conductor
 	cuda           cuda.Finder

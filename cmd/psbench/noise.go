@@ -142,8 +142,8 @@ func (a *app) session(ctx context.Context, n *verdict.Noise, p *sweep.Plan, dir 
 	return n.Add(measured)
 }
 
-// keepNoise writes the noise to dir, unless dir is "". If alone is true and there are several sessions, it also keeps
-// the noise for psbench compare.
+// keepNoise writes the noise to dir, unless dir is "". If alone is true, i.e. the runs used only this host, and there
+// are several sessions, it also keeps the noise for psbench compare.
 func (a *app) keepNoise(n *verdict.Noise, dir string, alone bool) error {
 	if dir != "" {
 		if err := n.Write(filepath.Join(dir, verdict.NoiseName)); err != nil {

@@ -80,9 +80,9 @@ func (a *app) onSeveralHosts(cmd *cobra.Command, merge merger) *cobra.Command {
 	return cmd
 }
 
-// runsOnSeveralHosts does the same for a command whose runs are separate psbench processes. With a hosts file, each
-// run starts its own agents. Under a launcher, the other tasks are agents for the whole command, and one run after
-// the other connects to them. With --share, each host conducts its own runs.
+// runsOnSeveralHosts does what onSeveralHosts does, for a command whose runs are separate psbench processes. With a
+// hosts file, each run starts its own agents. Under a launcher, the other tasks are agents for the whole command, and
+// one run after the other connects to them. With --share, each host conducts its own runs.
 func (a *app) runsOnSeveralHosts(cmd *cobra.Command) *cobra.Command {
 	run := cmd.RunE
 	var r team.Rendezvous

@@ -13,7 +13,7 @@ import (
 )
 
 // Some errors show only when a run starts: whether a plugin's part accepts its settings, and whether data fits its
-// model. So before the first run, psbench tries each distinct combination once. After an error it tries once more
+// model. So before the first run, psbench tries each distinct value once. After an error it tries once more
 // with another number of trainers, because that number may be the cause.
 func TestSweepTriesParts(t *testing.T) {
 	file := withTestPlugin(t)[1]

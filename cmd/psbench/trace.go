@@ -21,7 +21,7 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// mostTraced is the number of iterations in a trace if the user does not choose them.
+// mostTraced is the largest number of iterations in a trace if the user does not choose them.
 const mostTraced = 100
 
 // traceFlags are the flags of psbench trace.

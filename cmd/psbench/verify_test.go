@@ -29,8 +29,7 @@ func psbenchMain(t *testing.T, args ...string) (status int, stdout, stderr strin
 }
 
 // The test runs every case in every form over shm, the default. The other transports do the same operations, so two
-// forms suffice: with the fewest messages, and with many small ones. A short run covers each form and each transport
-// once.
+// forms suffice: with the fewest messages, and with many small ones. A short run covers each form and each transport.
 func TestVerifyEveryCase(t *testing.T) {
 	forms := []string{
 		"",

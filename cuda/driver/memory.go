@@ -38,7 +38,7 @@ func (c *Context) Alloc(bytes int) (Pointer, error) {
 	return Pointer(memory), nil
 }
 
-// withFree adds the free memory of the device to an error's text.
+// withFree adds the free memory of the device to the text of an out-of-memory error.
 func (c *Context) withFree(err error) error {
 	var e *Error
 	if !errors.As(err, &e) || e.Code != OutOfMemory {

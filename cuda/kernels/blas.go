@@ -72,7 +72,7 @@ func (k *Kernels) Products() (err error) {
 }
 
 // Multiplies returns the version of cuBLAS, or the reason why the kernels multiply. Multiplies returns "" before
-// the first product.
+// Products has succeeded.
 func (k *Kernels) Multiplies() string {
 	k.opening.Lock()
 	defer k.opening.Unlock()

@@ -1,6 +1,6 @@
 // C[m,n] = op(A) op(B) for few rows. Reading B takes most of the time, so B is read once for every 16 rows. Element
 // (i, p) of op(A) is a[i ai + p ap], and element (i, j) of C is c[i ci + j cj]. A product of few columns is then a
-// transposed product of few rows. In that case, the bias belongs to j, otherwise to i.
+// transposed product of few rows. In that case, the bias belongs to i, otherwise to j.
 #include "device.h"
 #include "gemm.h"
 

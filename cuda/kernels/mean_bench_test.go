@@ -19,7 +19,7 @@ func BenchmarkMean(b *testing.B) {
 	q := begin(b)
 	defer q.end()
 	pushes := random(q, trainers, n)
-	var due float32 // an event for each end
+	var due float32 // the mean that every push must end with
 	for _, p := range pushes {
 		due += fetched(q, p[n-1:])[0]
 	}

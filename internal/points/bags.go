@@ -79,9 +79,9 @@ func everyRow(rows int, look func(bags [][]int64) ([][]float32, error), teach fu
 	return sums(rows, look) // now for rows with changed values
 }
 
-// everyTime checks that a row's gradient is applied as often as its bags hold it. One gradient more or less
-// reverses the sign of their sum. So the check works with any optimizer, even if all its steps have the same
-// length.
+// everyTime checks that a row's gradient is applied as often as its bags hold it. everyTime chooses gradients so
+// that one more of them reverses the sign of their sum. So the check works with any optimizer, even if all its steps
+// have the same length.
 func everyTime(server sdk.TableServer, spec comm.TableSpec) error {
 	row := func(bags [][]int64, gradients ...float32) ([]float32, error) {
 		server.Reset()

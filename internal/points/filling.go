@@ -65,8 +65,8 @@ func plain(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	return spread(r, b, batch, func(_ uint64, whole float32) float32 { return whole })
 }
 
-// extremes mixes zeros, denormals and large numbers with plain values. Some zeros occur on all ranks and some on a
-// single rank. In each element, all ranks have numbers of the same magnitude, so that sums are exact.
+// extremes mixes zeros, denormals and large numbers with plain values. Some zeros occur on all ranks, and some
+// on every second rank. In each element, all ranks have numbers of the same magnitude, so that sums are exact.
 func extremes(r *harness.Rank, b *tensor.Bucket, batch int64) error {
 	return spread(r, b, batch, func(sort uint64, whole float32) float32 {
 		switch sort % 8 {

@@ -39,7 +39,7 @@ func Of(s *harness.Subject) []harness.Point {
 }
 
 // agree reports whether the part gives all ranks the same result. A part cannot if it does not wait for all ranks,
-// or if it has no links.
+// or if it is a hook without links.
 func agree(s *harness.Subject) bool {
 	return !s.Part.Asynchronous && !s.Part.RanksDiffer && !s.RanksDiffer &&
 		(s.Part.Kind != sdk.KindHook || len(s.Part.Links) > 0)

@@ -155,7 +155,7 @@ func (p *probe) inPieces(size int) error {
 // gradient differs along some directions, a wrong one along all.
 func (p *probe) piece(from, to int) error {
 	const reach, attempts = 0.1, 4
-	share := 0.03 // an element is a larger share of its piece than of the whole parameter
+	share := 0.03 // one element of a piece is a larger share than this of its length
 	if to == from+1 {
 		share = 0.25
 	}

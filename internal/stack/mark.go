@@ -51,8 +51,8 @@ func markIn(header string) Mark {
 // longest limits the text of all stacks in bytes. Text beyond this limit is missing.
 const longest = 64 << 20
 
-// All returns all goroutines of this process with their marks. Only one call runs at a time, because it temporarily
-// changes GODEBUG, which makes the runtime add labels to stacks.
+// All returns all goroutines of this process with their marks. Only one call may run at a time, because it
+// temporarily changes GODEBUG, which makes the runtime add labels to stacks.
 func All() []Goroutine {
 	const variable = "GODEBUG"
 	before, set := os.LookupEnv(variable)

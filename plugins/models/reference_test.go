@@ -114,7 +114,7 @@ func (c *referenceCase) batches() []*sdk.Batch {
 	return out
 }
 
-// mean averages gradient k over all trainers that share a hook with rank.
+// mean averages gradient k over the trainers that the hook connects with rank: all, or those of its server.
 func (c *referenceCase) mean(replicas []*replica, rank, k int) []float32 {
 	peers := replicas
 	if c.Hook == "rpc" || (c.Hook == "sparse_rpc" && c.Model.Sparse && k == 0) {

@@ -24,8 +24,8 @@ type means interface {
 	io.Closer
 }
 
-// newMeans computes means in the engine's memory if the engine can average, otherwise in ordinary memory. bus
-// counts the bytes copied between the two memories.
+// newMeans returns means that the engine computes in its memory if it can average, and that are computed in ordinary
+// memory otherwise. bus counts the bytes copied between the two memories.
 func newMeans(env *sdk.ServerEnv, bus *sdk.Counter) (means, error) {
 	if averager, ok := env.Engine.(engine.Averager); ok {
 		return newEngineMeans(averager, env.Buckets, env.Trainers, bus)

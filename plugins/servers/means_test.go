@@ -9,7 +9,7 @@ import (
 	"github.com/psbench/psbench/sdk/engine/enginetest"
 )
 
-// onWay is an engine that reports when a copy starts from host memory although the previous copy was not awaited.
+// onWay is an engine that counts the copies from host memory whose previous copy was not awaited.
 type onWay struct {
 	engine.Averager
 	copies  map[*byte]engine.Ticket

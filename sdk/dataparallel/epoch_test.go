@@ -26,8 +26,8 @@ func (e *ending) Loss(float64) {
 	}
 }
 
-// If the pass is over, RunEpoch cuts the current epoch short and does not start the next one. Any
-// other end is an error.
+// If the pass is over, RunEpoch cuts the current epoch short. For an epoch without a batch,
+// RunEpoch returns ErrPassOver. Any other end is an error.
 func TestEpochOfAPassThatEnds(t *testing.T) {
 	failed := errors.New("failed")
 	for name, c := range map[string]struct {

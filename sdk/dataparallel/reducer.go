@@ -17,8 +17,8 @@ import (
 // Wait returns. If ranks share buckets on a device, gradients lie in the buckets. Later work of the
 // engine then waits for the reduced gradients.
 type Reducer struct {
-	// Emit reports that a parameter's gradient is complete, and starts a bucket once the bucket is
-	// complete. Pass Emit to the model's Backward.
+	// Emit reports that a parameter's gradient is complete, and starts complete buckets in index
+	// order. Pass Emit to the model's Backward.
 	Emit func(parameter int)
 
 	parts    sdk.TrainerParts

@@ -82,8 +82,7 @@ func isClone(dir string) (bool, error) {
 }
 
 // files returns go.mod and go.sum for a module with this path. Both files contain all requirements of psbench, although
-// a plugin needs only some of them. go mod tidy does not remove the others, but it would need the network to add
-// missing ones.
+// a plugin needs only some of them. go mod tidy would keep only those, but it asks the network for more modules.
 func (m Module) files(path string) (goMod, goSum []byte, err error) {
 	goMod, goSum = source.GoMod, source.GoSum
 	version := m.Version

@@ -2,8 +2,8 @@
 // settings, a test, a page that says how to try it, and a registry file. A Go project also contains a go.mod and a
 // go.sum. With these files, a build needs no network if Go's module cache contains psbench's dependencies.
 //
-// A folder of templates contains the files of a project for one kind and language. The folders named all contain the
-// files that all projects share.
+// A folder of templates contains the files of a project for one kind and language. A folder named all contains
+// the files that all projects share, or all projects in one language.
 package scaffold
 
 import (

@@ -18,14 +18,14 @@ type Clock struct {
 
 	mu        sync.Mutex
 	exchanges []Exchange // nil for a Clock that Known returned
-	settled   *Estimate  // final estimate; nil until Settle is called
+	settled   *Estimate  // final estimate; nil until Settle is called, but set at once by Known
 }
 
 // New returns a Clock that takes its readings by calling ask. Before the first Read, nothing is known about the other
 // clock.
 func New(ask Ask) *Clock { return &Clock{ask: ask} }
 
-// Known returns a Clock with a fixed estimate. Known takes no readings.
+// Known returns a Clock with a fixed estimate. This Clock takes no readings.
 func Known(e Estimate) *Clock { return &Clock{settled: &e} }
 
 // questions is how many questions Read asks in a row. The answer with the shortest round trip is the most accurate.

@@ -90,7 +90,7 @@ func TestBoundBetweenExchanges(t *testing.T) {
 		t.Run(fmt.Sprint(sign), func(t *testing.T) {
 			s := simulated{offset: 1e9, wander: sign * steadiest * 0.999, period: 2e9}
 			var exchanges []Exchange
-			for _, at := range []float64{0, 2e9, 4e9} { // minima of the triangle
+			for _, at := range []float64{0, 2e9, 4e9} { // where the triangle is 0
 				exchanges = append(exchanges,
 					Exchange{SentNS: int64(at) - 50, RemoteNS: int64(at + s.at(at)), ReceivedNS: int64(at) + 50})
 			}

@@ -237,8 +237,8 @@ func TestWithoutFiles(t *testing.T) {
 	}
 }
 
-// The system's real files describe this process and a child for which it waited. The times of both processes are
-// rounded to ticks.
+// The system's real files describe this process and a child for which it waited. The times of the child are rounded to
+// ticks.
 func TestOfThisProcess(t *testing.T) {
 	m := NewMeter(func() []Process { return []Process{{Name: "test", PID: os.Getpid()}} })
 	m.Begin(Measured)

@@ -145,10 +145,10 @@ func listed(have []Interface) string {
 	return strings.Join(parts, ", ")
 }
 
-// DefaultAddress returns the address of a host if the user chose none. The default is the first address of the host's
-// name that an interface has and that is not a loopback address. If the name has no such address, the default is the
-// first address of an interface that is up and not a loopback interface. If no interface has such an address either,
-// the default is 127.0.0.1.
+// DefaultAddress returns the address of a host if the user chose none. Loopback addresses and interfaces that are down
+// do not count. The default is the first address of the host's name that an interface has. If the name has no such
+// address, the default is the first address of an interface. If no interface has an address either, the default is
+// 127.0.0.1.
 func DefaultAddress(named []netip.Addr, have []Interface) netip.Addr {
 	var all []netip.Addr
 	for _, i := range have {

@@ -176,9 +176,9 @@ func draw(t *rapid.T) run {
 	return r
 }
 
-// Every process is on one host. Companions are on the hosts of their processes, and data is on the core's host. The
-// numbers of ranks of a kind on two hosts differ by at most one, and ranks are in order. Ranks with a device are on
-// hosts that have one.
+// Every process is on one host. Companions are on the hosts of their processes, and data is on the core's host. Among
+// the hosts that have ranks of a kind, the numbers of these ranks differ by at most one, and ranks are in order. Ranks
+// with a device are on hosts that have one.
 func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := draw(t)

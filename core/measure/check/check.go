@@ -26,7 +26,8 @@ type Run struct {
 	// HookAlone means that the hook reduces only through its server, i.e. among the trainers of that server.
 	HookAlone bool
 	// Combine asks a server for its answers to several lists of gradients, one answer per list. Each list holds
-	// gradients of the same elements. If Combine is nil, only means and sums are checked.
+	// gradients of the same elements. If Combine is nil, the answers of servers are checked only if they are the mean
+	// or the sum.
 	Combine func(server int, pushed [][][]float32) ([][]float32, error)
 	// Kept holds the exchanges of each trainer.
 	Kept [][]*record.Exchange

@@ -12,7 +12,8 @@ import (
 type rows map[int32][]column
 
 // compareRows is the version of compare for sparse gradients. It goes through the rows in the order of the slice. It
-// compares only rows that every member sent and whose result every member kept.
+// checks a row in a member's result only if the slices that all members sent reach as far as this row, and so does the
+// slice of the result that this member kept.
 func (op *operation) compareRows() (elements int, m *Mismatch, err error) {
 	until := op.spec.TableRows
 	for _, x := range op.members {

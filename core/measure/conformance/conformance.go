@@ -40,8 +40,8 @@ type Check struct {
 	Run           run.Options
 	// RanksDiffer allows hooks and servers to leave different results on the ranks. DenseOnly omits sparse gradients.
 	RanksDiffer, DenseOnly bool
-	// Expect is the expected answer of hooks and servers. "" means the answer that they declare; ExpectAny accepts every
-	// answer.
+	// Expect is the expected answer of hooks and servers. "" means the answer that they declare; ExpectAny accepts
+	// every answer.
 	Expect sdk.Answers
 	// Refused lists settings, as kind.setting=value, that the parts of each kind must refuse.
 	Refused []string
@@ -121,7 +121,8 @@ func (c *Check) Carry(ctx context.Context) (err error) {
 // ranked lists the kinds whose parts can have their own processes. In-trainer kinds cannot.
 var ranked = []sdk.Kind{sdk.KindTrainer, sdk.KindServer, sdk.KindHook, sdk.KindCriterion, sdk.KindData, sdk.KindModel}
 
-// describe asks the plugin for its parts. It ignores psbench's own parts, even if the plugin serves them too.
+// describe asks the plugin for its parts. It does not count psbench's own parts among them. If the plugin serves these
+// too, describe sets c.linked.
 func (c *Check) describe(ctx context.Context, plugin registry.Plugin) (err error) {
 	if c.ours, err = c.Catalogue(ctx, registry.Plugin{Name: registry.Builtin}); err != nil {
 		return err

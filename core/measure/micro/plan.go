@@ -20,8 +20,8 @@ import (
 // Mode describes the contents of the gradients.
 type Mode string
 
-// Fresh gradients are written again before each round, and each round is verified. Warm gradients are zeros that stay
-// in place over consecutive rounds, after one verified fresh round.
+// Fresh gradients are written again before each round, and each round is verified. Warm gradients are zeros, which
+// pass through rounds back to back, after one verified fresh round.
 const (
 	Fresh Mode = "fresh"
 	Warm  Mode = "warm"
@@ -54,7 +54,7 @@ const (
 // Expects lists all answers.
 var Expects = []Expect{Mean, Sum, Part, Any}
 
-// Plan describes what to measure. Each operation, mode, place, size and transport has one row.
+// Plan describes what to measure. Each operation, mode, place, element type, size and transport has one row.
 type Plan struct {
 	Operations []*bench.Operation
 	Fabrics    []*fabric.Fabric // empty means the fastest that joins the hosts

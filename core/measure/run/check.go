@@ -118,7 +118,7 @@ func fit(answers [][]float32, pushed [][][]float32) bool {
 }
 
 // serverUnchecked explains why psbench cannot know the right answers of the run's servers. It returns "" if psbench can
-// ask the servers.
+// compute the answers or ask the servers.
 func (r *run) serverUnchecked() string {
 	part := r.e.Parts[sdk.KindServer]
 	switch {

@@ -171,7 +171,7 @@ func (r *run) end(ctx context.Context, ahead time.Duration) error {
 		return err
 	}
 	ends := stop.Together(bounds, r.e.Connected())
-	if err := r.expect(ctx, ends); err != nil { // before any trainer can reach the last iteration
+	if err := r.expect(ctx, ends); err != nil { // before any trainer can end its pass
 		return err
 	}
 	return cluster.Each(ctx, r.cluster, r.processes.trainers,

@@ -11,9 +11,8 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// replicas reports whether trainers that exchange gradients ended the pass with equal parameters. It warns if they
-// should have equal parameters but do not. It returns nil for a single trainer, or if a trainer's contract is too old
-// to report checksums.
+// replicas reports whether trainers that exchange gradients ended the pass with equal parameters. It returns
+// nil for a single trainer, or if a trainer's contract is too old to report checksums.
 func (r *run) replicas() *result.Replicas {
 	checksums := make([][]uint32, len(r.processes.trainers))
 	for i, t := range r.processes.trainers {

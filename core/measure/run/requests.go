@@ -57,7 +57,8 @@ func (r *run) configureRequest(p *process) *proto.ConfigureRequest {
 	return req
 }
 
-// companionRole describes the run to a companion. A server's part gets only the number of trainers that push to it.
+// companionRole describes the run to a companion. For a server's part, the number of
+// trainers counts only those that push to the server.
 func (r *run) companionRole(p *process) *proto.CompanionRole {
 	trainers := len(r.processes.trainers)
 	if p.kind == sdk.KindServer {

@@ -27,7 +27,7 @@ type Sources struct {
 	Extra   []Layer        // additional layers
 	Flags   *pflag.FlagSet // parsed flags of AddFlags; may be nil
 	Over    *Layer         // above all other layers; values may be an option.Text, as from a flag
-	CUDA    CUDAFinder     // finds devices for CUDA ranks; nil if it is not available
+	CUDA    CUDAFinder     // finds devices and plugin for CUDA ranks; nil if it is not available
 	// Takes reports whether a part accepts a setting that a flag gave. If Takes is nil, the setting goes to the chosen
 	// part of its kind, which must have it.
 	Takes func(part sdk.Part, setting string) bool

@@ -12,7 +12,7 @@ import (
 )
 
 // placeSettings finds the kind of each setting that was given without a kind. The only part in the run that has such a
-// setting determines the kind. If Sources.Takes is set, this function decides instead.
+// setting determines the kind. If Sources.Takes is set, Takes decides instead about settings that a flag gave.
 func (r *resolver) placeSettings(ctx context.Context) error {
 	for i := range r.Config.settings {
 		a := &r.Config.settings[i]

@@ -89,9 +89,9 @@ func (w World) CUDA(rank int) bool {
 		rank >= w.firstServer()+w.Servers && rank < w.Master()
 }
 
-// ServerOf returns the rank of a trainer's server. Each server has the same number of consecutive trainers. Trainers on
-// CUDA devices have servers on CUDA devices. ok is false if there are no servers or every trainer uses every server.
-// The world must have passed Check.
+// ServerOf returns the rank of a trainer's server. Trainers on the CPU have servers on the CPU, and trainers on CUDA
+// devices have servers on CUDA devices. All servers of one kind have the same number of consecutive trainers. ok is
+// false if there are no servers or every trainer uses every server. The world must have passed Check.
 func (w World) ServerOf(trainer int) (rank int, ok bool) {
 	switch {
 	case w.EveryServer || trainer < 0 || trainer >= w.firstServer():

@@ -100,8 +100,8 @@ func parseUser(path string, data []byte) (*userFile, error) {
 	return u, nil
 }
 
-// entryText returns the text of one entry. entryText replaces all text before the entry by spaces, so that errors have
-// the correct line and column.
+// entryText returns the text of one entry. entryText replaces all text before the entry by spaces, except line ends, so
+// that errors have the correct line and column.
 func (u *userFile) entryText(section, name string) []byte {
 	raw := u.sections[section][name]
 	at := max(bytes.Index(u.data, raw), 0)

@@ -175,8 +175,8 @@ func (a *agent) Leave(ctx context.Context, req *proto.LeaveRequest) (*proto.Leav
 	return &proto.LeaveReply{}, nil
 }
 
-// Open implements proto.AgentServer. If the previous run's caller has disconnected, Open waits until that run has
-// ended.
+// Open implements proto.AgentServer. If another caller's run is open, Open waits until that run has ended. That caller
+// may already have disconnected.
 func (a *agent) Open(ctx context.Context, req *proto.OpenRequest) (*proto.OpenReply, error) {
 	c := callerOf(ctx)
 	if a.owns(c) {

@@ -62,8 +62,8 @@ func (m *Member) LinkPeer(f *fabric.Fabric, to member) process.Peer {
 	return process.Peer{Name: m.Name, Address: m.LinkAddress}
 }
 
-// NearPeer returns the address of the process for a peer that sends data that is not measured. On the same host this is
-// the Unix socket, otherwise the address for links.
+// NearPeer returns the address of the process for a peer with which it exchanges data that is not measured. On the same
+// host this is the Unix socket, otherwise the address for links.
 func (m *Member) NearPeer(to member) process.Peer {
 	if SameHost(m, to) {
 		return m.Peer()

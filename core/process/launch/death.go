@@ -29,9 +29,9 @@ func (c *child) status(phase string) string {
 	}
 }
 
-// exceeded reports whether the process died because it exceeded its memory limit. If a cgroup sets the limit, the
-// kernel counts such deaths. If RLIMIT_DATA sets the limit, the kernel only refuses memory and does not report deaths.
-// In that case exceeded looks for the out-of-memory message of the process's runtime.
+// exceeded reports whether the ended process, or a child of it, wanted more memory than its limit. If a cgroup sets the
+// limit, the kernel counts the processes that it killed for this. If RLIMIT_DATA sets the limit, the kernel refuses
+// memory without reporting it. In that case exceeded looks for the out-of-memory message of the process's runtime.
 func (c *child) exceeded() bool {
 	if c.memory == 0 || c.ended.Counted {
 		return c.ended.Exceeded

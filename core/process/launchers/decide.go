@@ -147,7 +147,8 @@ func (c *Contradiction) Error() string {
 // a single task.
 func (f *Finding) Refusal() error {
 	const override = option.OverrideVariable + "=1 to run this process alone anyway"
-	// The override is offered only if a launcher set the variables. A user who gives a hosts file can correct it.
+	// For an error, the override is offered only if a launcher set the variables, because these may be wrong. A user
+	// who gives a hosts file can correct it.
 	launched := slices.ContainsFunc(f.Views,
 		func(v View) bool { return v.Launcher != HostsFile && (v.Err != nil || v.Place != nil) })
 	switch {

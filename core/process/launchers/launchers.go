@@ -32,8 +32,8 @@ type Place struct {
 	Here  int // number of tasks on this host; 0 if the launcher does not give it
 	Host  string
 	From  Sources
-	// Agents is set if the launcher runs a process of its own on each of several hosts, and one of these started the
-	// task. Another launcher may have started these processes.
+	// Agents is set if the launcher has processes of its own that start tasks, and one of these started the task.
+	// Another launcher may have started these processes.
 	Agents *Agents
 	// Others are the hosts of the user's hosts file except this one. These hosts are ranks 1, 2 and so on.
 	Others []Host

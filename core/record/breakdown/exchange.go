@@ -30,8 +30,8 @@ type Exchange struct {
 	Key  sdk.Key // {batch},{bucket}
 	// HookNS is the time until the hook called a link. HookNS is 0 if the hook did not record this.
 	HookNS int64
-	// WaitingNS is the time until the last of the connected trainers was ready. A trainer is ready when its hook calls
-	// a link. If the hook did not record this call, the trainer is ready when its hook is called.
+	// WaitingNS is the time until the last of the trainers that wait for each other was ready. A trainer is ready when
+	// its hook calls a link. If the hook did not record this call, the trainer is ready when its hook is called.
 	WaitingNS int64
 	// ReductionNS is the time from when the server received the last gradient until it had answered all trainers.
 	// ReductionNS is 0 without a server.

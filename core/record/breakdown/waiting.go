@@ -33,7 +33,8 @@ type Last struct {
 	// Iterations is the number of iterations in which the trainer had peers and the last trainer is known.
 	Iterations int
 	// BehindNS is the delay that the trainer caused. BehindNS is the time from when the second to last trainer was
-	// ready until this trainer was, summed over the iterations in which it was last.
+	// ready until this trainer was, but only while others waited. BehindNS is summed over the iterations in which this
+	// trainer was last.
 	BehindNS int64
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// numbersColumn holds all numbers of result.json in order. When a folder is read, most values are recomputed from
-// samples. A number without samples, such as the peak memory, is protected by this column.
+// numbersColumn holds all numbers of result.json in order, except those in its list of columns. Tables are computed
+// again from samples. A number without samples, such as the peak memory, is protected by this column.
 const numbersColumn = "head.numbers"
 
 // number is a number in result.json.

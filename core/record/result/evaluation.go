@@ -100,7 +100,7 @@ type Unchecked struct {
 type Replicas struct {
 	// Sets are the sets of trainers, by rank, whose parameters must be equal. Every trainer is in one set.
 	Sets [][]int `json:"sets"`
-	// MayDiffer says why the trainers are declared to differ. If MayDiffer is not empty, each trainer is its own set.
+	// MayDiffer says why trainers may differ by declaration. If MayDiffer is not empty, each trainer is its own set.
 	MayDiffer string `json:"may_differ,omitempty"`
 	// Unequal lists the trainers whose parameters differ from the first trainer of their set. Warnings name them too.
 	Unequal []UnequalReplica `json:"unequal,omitempty"`

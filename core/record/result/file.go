@@ -46,9 +46,9 @@ func Announce(path string, r any) error {
 // WriteTo writes r to w as Write does, but without compression.
 func WriteTo(w io.Writer, r any, moved func()) error { return encodeJSON(pieces{w, moved}, r) }
 
-// Write stores r, a result of any schema, at path as JSON. Write compresses with gzip if path ends with .gz after links
-// are resolved. A reader of path sees either the old file or the complete new one. If path is a device or a pipe, Write
-// writes to it directly. Write calls moved after each piece that it writes.
+// Write stores r, a result of any schema, at path as JSON. Write compresses with gzip if path ends with .gz, whatever
+// the name of the target if path is a link. A reader of path sees either the old file or the complete new one, never a
+// part. If path is a device or a pipe, Write writes to it directly. Write calls moved after each piece that it writes.
 func Write(path string, r any, moved func()) error {
 	target, direct, err := resolve(path)
 	if err != nil {

@@ -162,7 +162,7 @@ type Process struct {
 	RSSMiB float64 `json:"rss_mib"`
 	// Facts contains what the parts of the process reported before and after the pass, such as blas.
 	Facts map[string]string `json:"facts"`
-	// BoundaryNS is the median time of a no-op call from a trainer to this companion. Other processes do not have it.
+	// BoundaryNS is the median time of a no-op call from its trainer to this companion. Other processes do not have it.
 	BoundaryNS int64 `json:"boundary_ns,omitempty"`
 }
 

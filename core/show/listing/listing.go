@@ -47,7 +47,7 @@ func field(p *screen.Page, label, text string) {
 	}
 }
 
-// fieldList writes a label and then words.
+// fieldList writes a labelled line of words.
 func fieldList(p *screen.Page, label string, words []string) {
 	field(p, label, strings.Join(words, ", "))
 }

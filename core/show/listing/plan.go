@@ -163,7 +163,7 @@ func about(seconds float64) string {
 	}
 }
 
-// proofLines warns if the plan has too few runs to prove a difference.
+// proofLines warns if the plan has so few runs that they can prove little or nothing.
 func proofLines(p *sweep.Plan) []string {
 	comparisons := len(p.Running()) - 1
 	fewest := judge.Fewest(2*comparisons - 1) // the baseline and the winner are each compared with every other cell

@@ -70,7 +70,7 @@ func holderLines(p *screen.Page, s *conduct.Status, waiting int) {
 	}
 }
 
-// failedRuns writes the number of lost runs, and a table of the failed runs.
+// failedRuns writes a line for each lost run, and a table of the failed runs.
 func failedRuns(p *screen.Page, s *conduct.Status) error {
 	var failed [][]string
 	for _, e := range s.Account {

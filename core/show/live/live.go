@@ -47,7 +47,7 @@ type Server struct {
 	token    string // in the path, so the page cannot be guessed
 	listener net.Listener
 	http     http.Server
-	ended    chan struct{} // closed once the HTTP server has stopped
+	ended    chan struct{} // closed once the server accepts no more connections
 	every    time.Duration // minimum interval between progress events to a reader
 	beat     time.Duration // interval of keep-alive lines on a silent stream
 

@@ -13,7 +13,7 @@ import (
 
 // Board is the content that a terminal shows above the progress line while runs go on.
 type Board struct {
-	// Cells and Runs are the numbers of cells and runs; 0 hides the line.
+	// Cells and Runs are the numbers of cells and runs. If Runs is 0, the board has no line for them.
 	Cells, CellsDone       int
 	Runs, RunsDone, Failed int
 	Left                   time.Duration // until the last run ends; 0 if unknown

@@ -182,7 +182,7 @@ func (p *Progress) EpochsEvery() int {
 }
 
 // Epoch reports that a trainer begins an epoch, counted from 1, of epochs in total; 0 means an unknown total. Epoch
-// prints at most process.MostEpochs lines per pass.
+// prints at most process.MostEpochs lines per trainer and pass.
 func (p *Progress) Epoch(trainer string, epoch, epochs int) {
 	if every := p.EpochsEvery(); every == 0 || (epoch-1)%every != 0 || (epoch-1)/every >= process.MostEpochs {
 		return
@@ -266,7 +266,7 @@ const flushTimeout = time.Second
 // defaultWidth is the assumed width of a terminal that does not report its width.
 const defaultWidth = 80
 
-// draw redraws the line on the terminal. If there is a board, only the timer redraws, once a second.
+// draw redraws the line on the terminal. Once a board is drawn, only the timer redraws, once a second.
 func (p *Progress) draw(now time.Time) {
 	if p.board == nil || p.status == "" {
 		p.redraw(now)

@@ -26,10 +26,10 @@ const leastLines = 9
 // mostLines lines, which it allots in this order:
 //
 // The complete answer comes first. Then come as many warnings as leave leastLines to the table, but at least one. The
-// numbers get the next lines, as long as the table keeps leastLines; leastNumbers lines are guaranteed. The table of
-// all ranks gets the rest.
+// numbers get the next lines, as long as the table keeps leastLines. They get leastNumbers lines in any case, unless
+// the table would then have fewer than fewestLines. The table of all ranks gets the rest.
 //
-// A line counts the rows and warnings that did not fit.
+// The report states how many rows and how many warnings did not fit.
 func tableReport(w *screen.Page, r *result.Result) {
 	b := breakdown.Of(r)
 	above, below := &screen.Page{Width: w.Width}, &screen.Page{Width: w.Width}

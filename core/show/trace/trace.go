@@ -204,8 +204,8 @@ func (e *events) slice(t thread, lane string, s timeline.Span) {
 	e.end()
 }
 
-// flow writes an arrow as a flow and returns 1. It writes nothing and returns 0 if no slice could hold both ends in
-// order.
+// flow writes an arrow as a flow and returns 1. It writes nothing and returns 0 if the arrow ends before the slice of
+// its beginning starts.
 func (e *events) flow(t *timeline.Timeline, threads [][]thread, a timeline.Arrow, id int) int {
 	from, to := within(t, a.From), within(t, a.To)
 	if from = min(from, to); from < spanOf(t, a.From).StartNS {

@@ -63,7 +63,7 @@ type Document struct {
 	Live *Live `json:"live,omitempty"`
 }
 
-// OneRun reports whether the page shows a single run without cells.
+// OneRun reports whether the page shows a single run. Its only cell is then not worth mentioning.
 func (d *Document) OneRun() bool {
 	return len(d.Cells) == 1 && len(d.Cells[0].Runs)+len(d.Cells[0].Failed)+d.Cells[0].Waiting == 1
 }

@@ -77,7 +77,7 @@ const mostDigits = 12
 const mostText = 8 << 10
 
 // clean makes a foreign text safe for a page and leaves nothing hidden. Invalid UTF-8 becomes U+FFFD. A control
-// character becomes its picture, e.g. ESC becomes ␛. Tabs and line breaks stay. Characters that reverse the text
+// character becomes its picture, e.g. ESC becomes ␛. Tabs and line breaks stay. Characters that change the text
 // direction become U+FFFD, and so do noncharacters.
 func clean(s string) string {
 	text := shortened(s, mostText)

@@ -63,9 +63,9 @@ func (l leftOuts) of(old, new int) int {
 	return l[sizes]
 }
 
-// leftOut returns how many changes lie below the interval; the same number lies above. It is the largest number whose
-// Mann-Whitney statistic, or a smaller one, has a probability of at most Alpha/2. leftOut returns -1 if there are too
-// few runs for an interval.
+// leftOut returns how many changes lie below the interval; the same number lies above. It is the largest number for
+// which a Mann-Whitney statistic of at most this number has a probability of at most Alpha/2. leftOut returns -1 if
+// there are too few runs for an interval.
 func leftOut(old, new int) int {
 	if max(old, new) > moremath.MannWhitneyExactLimit {
 		n, m := float64(old), float64(new)

@@ -24,7 +24,8 @@ const (
 	FewestRounds = 4
 	farthest     = 4
 	mostLimited  = 5
-	// sameShare is the tolerance for rounding. Differences count as equal if they deviate by at most this share.
+	// sameShare is the tolerance for rounding. Differences count as equal if they deviate by at most this share of
+	// their size.
 	sameShare = 1e-9
 )
 
@@ -76,8 +77,8 @@ func (p Pair) withinRounds(comparisons int, floor Floor) Change {
 	return c
 }
 
-// Level estimates the median of the new runs over all rounds of the old ones: the old median plus the median change
-// within rounds. Without a common round Level returns the median of the new runs, or NaN as Of does.
+// Level estimates the median of the new runs over all rounds of the old ones: the old median, changed by the median
+// difference within rounds. Without a common round Level returns the median of the new runs, or NaN as Of does.
 func Level(old, new Runs) float64 {
 	p := Pair{old, new}
 	own := Of(new.Values).Median

@@ -10,8 +10,8 @@ import (
 	"github.com/psbench/psbench/internal/quote"
 )
 
-// recordRows returns one record for each row of a psbench comm result. Each row becomes a run of its own cell. Another
-// result adds a second run to each cell.
+// recordRows returns one record for each row of a psbench comm result. Each row becomes a run of its own cell. Each
+// further result adds one run to each of these cells.
 func recordRows(path string, r *micro.Result) ([]recorded, error) {
 	if len(r.Rows) == 0 {
 		return nil, fmt.Errorf("%s has no rows: %s", quote.Word(path),

@@ -81,8 +81,8 @@ func UnseenOf(cells []*Cell, m Metric) map[*Cell]Unseen {
 	return out
 }
 
-// settleUnseen records which data the runs left out. If any run left out data, each run gets the metric LeftOut. Each
-// cell's Unseen is filled in.
+// settleUnseen records which data the runs left out. If any run left out data, it sets the metric LeftOut of each run
+// and the Unseen of the cells that left out data. Otherwise it sets neither.
 func (s *Study) settleUnseen() {
 	if !slices.ContainsFunc(s.AllRuns(), func(r *Run) bool { return r.Seen.LeftOut() > 0 }) {
 		return

@@ -16,8 +16,8 @@ type Straggler struct {
 // TimeMetric pairs a part of an iteration with the metric of its time.
 type TimeMetric struct{ Part, Metric string }
 
-// TimeMetrics lists the parts of breakdown.Times, which add up to the whole iteration. The codec time comes last
-// because hooks record it separately.
+// TimeMetrics lists the parts of breakdown.Times, which add up to the whole iteration. The codec time, which
+// hooks record separately, comes last.
 var TimeMetrics = []TimeMetric{
 	{breakdown.DataTime, "time_data"}, {breakdown.ComputeTime, "time_compute"}, {breakdown.HookTime, "time_hook"},
 	{breakdown.WaitingTime, "time_waiting"}, {breakdown.TransferTime, "time_transfer"},

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Difference describes how a plan differs from the sweep's first plan.
+// Difference describes how a plan differs from the sweep's recorded plan.
 type Difference struct {
 	// Changed lists changed values and changed checksums of binaries, in cells that both plans have.
 	Changed []Change

@@ -236,8 +236,8 @@ func (b *maker) checkSkipped() error {
 		first.Name, first.Skipped)
 }
 
-// baseline returns the index of the first running cell that fits the specification's baseline. If the specification has
-// no baseline, it returns the first running cell.
+// baseline returns the index of the first cell that fits the specification's baseline and is not skipped. If the
+// specification has no baseline, it returns the first running cell.
 func (b *maker) baseline() (int, error) {
 	if len(b.spec.Baseline) == 0 {
 		return b.plan.Running()[0], nil

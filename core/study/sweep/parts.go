@@ -85,7 +85,7 @@ func (b *maker) makePart(ctx context.Context, kind sdk.Kind, chosen config.Part,
 	return err
 }
 
-// hopeless reports whether no running cell shares one of the cell's axis values.
+// hopeless reports whether the cell has a value on some axis that no running cell has.
 func hopeless(c Cell, used []map[string]bool) bool {
 	for axis, value := range c.Values {
 		if !used[axis][value] {

@@ -21,7 +21,7 @@ type Comparison struct {
 	// Mean is the relative change of the geometric mean of the medians. It is NaN if the medians have no ratio.
 	Mean  float64
 	Floor judge.Floor
-	// Against describes how the floor was measured.
+	// Against describes where the floor comes from.
 	Against string
 	// Differences describes how environment and configuration differ between the two sides. Along an axis the
 	// configurations differ on purpose, so only the environment counts.
@@ -45,7 +45,7 @@ type CellChange struct {
 	Barred bool
 }
 
-// Apart is the noise floor between runs of different sessions. A text describes how the floor was measured.
+// Apart is the noise floor between runs of different sessions. A text describes where the floor comes from.
 type Apart struct {
 	Floor   judge.Floor
 	Against string

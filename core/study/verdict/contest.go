@@ -181,9 +181,9 @@ func (o *Contest) Open() (open []Rival) {
 	return open
 }
 
-// bounds returns the cells whose trainers exchanged no data in any run. Such cells show how long an iteration takes
-// without communication. They do not compete with other cells, because each of their trainers learns from less data. If
-// no cell communicates, bounds returns nil.
+// bounds returns the cells that have runs and whose trainers exchanged no data in any of them. Such cells show how long
+// an iteration takes without communication. They do not compete with cells that communicate, because each of their
+// trainers learns from less data. If no cell communicates, bounds returns nil.
 func bounds(s *model.Study) map[*model.Cell]bool {
 	bounds, others := map[*model.Cell]bool{}, false
 	for _, c := range s.Cells {

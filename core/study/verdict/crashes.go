@@ -89,7 +89,7 @@ func (c *Comparison) bar(cell, side string, t Tally, most float64) {
 	}
 }
 
-// lost returns the cells whose runs all failed.
+// lost returns the cells that have failed runs and no successful ones.
 func lost(s *model.Study) []*model.Cell {
 	var out []*model.Cell
 	for _, c := range s.Cells {

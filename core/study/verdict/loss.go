@@ -41,7 +41,7 @@ func judgeLosses(all []*Contest) {
 			continue
 		}
 		floor, err := judge.FloorOf(reference.Values, o.Study.Seed)
-		if err != nil { // too few losses for a floor, so only the comparison's own floor counts
+		if err != nil { // the losses give no floor, so only the comparison's own floor counts
 			floor = judge.Floor{}
 		}
 		floor.Change = max(floor.Change, rounding)

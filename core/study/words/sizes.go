@@ -15,8 +15,8 @@ import (
 	"github.com/psbench/psbench/internal/screen"
 )
 
-// bySize returns a sentence for each operation. It states which implementation is best at which sizes, and how certain
-// that is.
+// bySize returns a sentence for each operation. It states which way of doing the operation is best at which sizes, and
+// how certain that is.
 func bySize(s *model.Study, contests []*verdict.Contest) []Sentence {
 	at := s.WithinAt()
 	var order []string

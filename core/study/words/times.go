@@ -90,7 +90,8 @@ func stragglerText(c *model.Cell) string {
 	return text
 }
 
-// host returns " on HOST" for the host of a trainer. It returns "" if the host differs between runs, as in a cluster.
+// host returns " on HOST" for the host of a trainer. It returns "" if the host differs between runs, as it may
+// in a cluster.
 func host(runs []model.Straggler) string {
 	name := runs[0].Host
 	if name == "" || slices.ContainsFunc(runs, func(s model.Straggler) bool { return s.Host != name }) {

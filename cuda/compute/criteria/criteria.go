@@ -48,7 +48,7 @@ type kind struct {
 	// launch computes the loss of each row, or the gradient of the mean loss. The destination that it must not write
 	// is nil.
 	launch   func(q *kernels.Queue, losses, gradient, output []float32, targets []int64, columns int)
-	elements bool // the mean is over all elements of the output; a row's loss is the sum of its elements
+	elements bool // the mean is over all elements of the output; a row's loss is the sum over its elements
 	// takes and floats are the check and the launch for targets that are numbers. takes and floats are nil for a
 	// criterion without such targets.
 	takes  sdk.TargetKind

@@ -111,7 +111,7 @@ func TestCopiesAreMeasured(t *testing.T) {
 			d.Begin(device.Step)
 			d.Compute().Queue.Scale(1, memory)
 			d.End(device.Step)
-			must(t, d.Read(false)) // the iteration has not ended, and only the last copy is unread
+			must(t, d.Read(false)) // leaves work unread that has not ended
 			var out engine.Ticket
 			for range copies {
 				out = d.CopyOut(host, bytes)

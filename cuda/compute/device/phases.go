@@ -53,8 +53,8 @@ type span struct {
 
 // Begin and End enclose the kernels of a phase. Several spans are not measured: a phase that does not end, and a
 // span for which there is no room. A forward pass and a loss without a backward pass are not measured either,
-// unless Evaluate was called; then they are one span. The first exchange, in which a trainer fetches its model, is
-// also not measured.
+// unless Evaluate was called; then they are one span. An exchange without a backward pass before it, in which a
+// trainer fetches its model, is also not measured.
 func (d *Device) Begin(p Phase) {
 	c := &d.clock
 	if p == Forward {

@@ -74,7 +74,7 @@ var AllGather = &Operation{
 	Moves:      "2(T-1)*S",
 }
 
-// AllToAll exchanges one block between each pair of trainers.
+// AllToAll makes each trainer give one of its blocks to each other trainer.
 var AllToAll = &Operation{
 	Name: "alltoall", Dense: true, Types: tensor.Types,
 	Run: func(l Links, round int64, b *tensor.Bucket) error {

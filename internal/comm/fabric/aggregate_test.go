@@ -18,8 +18,8 @@ import (
 )
 
 // aggregated lists the hosts of trainers; the server is on host 0. The first
-// cases place the trainers 2+2, 3+1, 1+3 and 2+1+1. The last two cases mix the
-// order of hosts and leave the server's host without trainers.
+// cases place the trainers 2+2, 3+1, 1+3 and 2+1+1. The last case but one
+// mixes the order of hosts; the last leaves the server's host without trainers.
 var aggregated = [][]int{{0, 0, 1, 1}, {1, 1, 1, 0}, {0, 1, 1, 1}, {1, 1, 2, 0}, {0, 1, 0, 1, 2, 2}, {1, 1}}
 
 // serveAggregated joins trainers to a server. Trainers that share a host

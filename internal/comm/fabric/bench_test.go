@@ -103,8 +103,8 @@ var collectives = []collective{
 	{"broadcast2-sparse", 2, tableOfRows, once, joinChain},
 }
 
-// prepare joins the ranks, checks one result and leaves the links in the steady
-// state.
+// prepare joins the ranks, checks one result and returns the steady state:
+// the ranks with their rounds.
 func (c collective) prepare(t commtest.TB, n *Fabric, elements int) *linktest.Together {
 	spec := c.specs(elements)
 	reduce := c.join(t, n, c.ranks, spec)

@@ -84,7 +84,7 @@ type Stage interface {
 	// Finish is called with each span once its values are final. The ring may
 	// still read the values.
 	Finish(Span)
-	// Values returns the gradient values of another member of this member's
-	// host.
+	// Values returns the gradient values of a member that this member
+	// represents in the ring, such as itself.
 	Values(position int) []float32
 }

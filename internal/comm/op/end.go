@@ -121,8 +121,9 @@ func (l *Life) Late(what string, peers ...string) error {
 
 // Watch waits for the end of the connection of a link that signals by bells.
 // Such a connection carries nothing but the peer's last frame. Watch returns
-// nil if the peer left in order. Otherwise its error contains the timeout and
-// during(), which describes the link's current use.
+// nil if the peer left in order. If the connection breaks, the error contains
+// during(), which describes the link's current use. A *WaitError also contains
+// the timeout.
 func Watch(c *wire.Conn, during func() string, timeout time.Duration) error {
 	var h wire.Header
 	switch err := c.NextHeader(&h); {

@@ -161,8 +161,8 @@ func (l *link) push(p *push) error {
 }
 
 // chunkToSend marks chunk k of p as sent and returns it. The result is a copy
-// of the slice header, so a server that answers too early cannot change it
-// during the send.
+// of the Gradient, not of its values. So a server that answers before it has
+// the whole push cannot change it during the send.
 func (l *link) chunkToSend(p *push, k int) tensor.Gradient {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

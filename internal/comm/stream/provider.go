@@ -36,7 +36,7 @@ func (p Provider) NewStore(owner string, specs []tensor.BucketSpec) (*comm.Store
 	return comm.NewStore(specs), nil
 }
 
-// ReserveStores does nothing, because the stores are on the heap.
+// ReserveStores does nothing, because the heap needs no reservation.
 func (Provider) ReserveStores([]string, []tensor.BucketSpec) error { return nil }
 
 // SendStore sends nothing.

@@ -132,7 +132,7 @@ func (r *ring) enqueue(o *op.Reduction, kind wire.Op, root int) *comm.Future {
 	return o.Future()
 }
 
-// enter queues a task. If the ring is idle, the caller's goroutine sends the
+// enter queues a task. If the ring is idle, the caller's goroutine posts the
 // task's first frames itself. Waking the ring's goroutine, which would then
 // wake the sender, takes as long as sending some of these frames.
 func (r *ring) enter(t *task) {

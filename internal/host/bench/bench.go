@@ -1,5 +1,5 @@
-// Package bench is the role of the processes that psbench comm measures. Every plugin process can
-// take this role, because the role needs no particular part.
+// Package bench is the role of the processes with which psbench comm measures. Every plugin process
+// can take this role, because the role needs no particular part.
 package bench
 
 import (
@@ -55,7 +55,7 @@ func New(p *process.Process, c Config) *Role {
 // Peers are the processes that a bench process connects to.
 type Peers struct {
 	Buckets []tensor.BucketSpec
-	Server  *process.Peer  // nil if no server is measured
+	Server  *process.Peer  // nil unless a server, or a hook that uses one, is measured
 	Group   *process.Group // nil unless collectives, or a hook that uses the group, are measured
 	Default *process.Group // nil unless a hook that uses the default group is measured
 	// Together are the processes of this host that push to the server as one. Together is nil if each

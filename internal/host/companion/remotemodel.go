@@ -17,7 +17,8 @@ import (
 // remoteModel represents, in the trainer's process, a model that runs in a companion. The trainer
 // owns parameters and gradients.
 //
-// With shared memory, the companion maps both. Only the rows of sparse gradients are sent. Without
+// With shared memory, the companion maps both. The exception is the row numbers of sparse gradients:
+// the companion shows them in the buckets' memory, and the trainer copies them from there. Without
 // shared memory, the companion holds copies. Each Forward sends the parameters to the companion.
 // Each Backward returns the gradients, which are read straight into the buckets.
 type remoteModel struct {

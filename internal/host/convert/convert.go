@@ -158,7 +158,7 @@ func PeerFromProto(p *proto.Peer) process.Peer {
 	return process.Peer{Name: p.GetName(), Address: p.GetAddress(), Protocol: p.GetProtocol()}
 }
 
-// GroupToProto converts the members of a group to a gRPC message; nil stays nil.
+// GroupToProto converts a group whose members share one host to a gRPC message; nil stays nil.
 func GroupToProto(g *process.Group) *proto.Group {
 	if g == nil {
 		return nil

@@ -28,7 +28,7 @@ func TestLossIsToldOnce(t *testing.T) {
 	lost := fmt.Errorf("a call: %w", lossError(true))
 	for _, c := range []struct {
 		name string
-		told error // whether the core got the loss before
+		told error // an error that the core got before the end, or nil
 		ends []error
 		want string
 	}{

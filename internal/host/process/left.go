@@ -15,7 +15,7 @@ const mostLeft = 3
 
 // Left reports goroutines that still run after the parts were closed: their number, their places
 // and the places that started them. Left waits at most closeGrace for goroutines that are about to
-// end. Left ignores goroutines older than the process, such as those that packages start.
+// end. Left ignores goroutines from before p was made, such as those that packages start.
 func (p *Process) Left() string {
 	var left map[string]int
 	Within(closeGrace, func() bool {

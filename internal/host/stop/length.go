@@ -5,7 +5,7 @@ package stop
 import "time"
 
 // Length is the length of a pass: a number of epochs, a number of iterations per trainer, or a
-// time. Exactly one field is above 0. All are 0 if there is no pass.
+// time. Exactly one of these three is above 0. All are 0 if there is no pass.
 type Length struct {
 	Epochs     int
 	Iterations int

@@ -15,8 +15,8 @@ type ledger struct {
 	alone         bool           // the ledger sees the calls of only one part
 	forward, loss bool           // forward or loss was computed for the batch and its Backward is missing
 	flights       []*comm.Future // by bucket
-	backward      bool           // this bucket was reduced last in a running backward pass
-	last          int
+	backward      bool           // a backward pass is running
+	last          int            // the bucket that was reduced last in the backward pass
 	wrong         error
 }
 

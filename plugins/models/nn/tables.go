@@ -37,7 +37,7 @@ func NewTables(rows []int, width int) *Tables {
 func (t *Tables) Rows() int { return t.total }
 
 // Forward copies the rows that a batch's indices select to y [samples, tables, Width]. Forward returns an error
-// unless a sample has one index for each table, and if an index is outside its table.
+// if a sample does not have one index for each table, or if an index is outside its table.
 func (t *Tables) Forward(y []float32, b *sdk.Batch) error {
 	if _, err := t.Resolve(b); err != nil {
 		return err

@@ -79,7 +79,7 @@ def parts(
     inputs: converts a batch to the module's arguments: a function of a Batch that returns a tensor, a tuple
         of arguments, or a dict of arguments by name. By default the samples' numbers, [samples, ...], come
         first, then their bags: as indices and offsets, as for nn.EmbeddingBag or, if the module takes only
-        one argument, as a matrix [samples, length].
+        one argument for them, as a matrix [samples, length].
     features: number of a sample's numbers, or their shape, such as ``(1, 28, 28)``.
     rows: bound of the indices of bags.
     classes: bound of the targets, and number of columns of the output.

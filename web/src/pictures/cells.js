@@ -75,8 +75,8 @@ export function detailOf(doc, cell, which = 'median') {
 }
 
 /**
- * chosenOr returns the chosen cells that the filter accepts and that satisfy has, up to a maximum number. If no such
- * cell is chosen, it returns all accepted cells that satisfy has.
+ * chosenOr returns the chosen cells that the filter accepts and that satisfy has. If no such cell is chosen, it takes
+ * all accepted cells that satisfy has. Of either, it returns at most a maximum number, and the number of the others.
  */
 export function chosenOr(doc, state, has, most) {
   const able = kept(doc, state).filter(has);

@@ -24,7 +24,7 @@ const (
 
 // Inbox holds the output files of a remote command until Publish moves them to the user's paths.
 type Inbox struct {
-	// Folder contains one entry for each flag that names output files.
+	// Folder contains one folder for each flag that names output files.
 	Folder string
 
 	paths map[string]string // keyed by flag

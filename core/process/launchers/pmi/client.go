@@ -249,7 +249,7 @@ func (c *Client) fail(command string, err error) error {
 	return c.broken
 }
 
-// number returns the numeric value of a word, or -1 if the word is missing.
+// number returns the numeric value of a word, which may be -1. number returns an error if the word is missing.
 func (m message) number(key string) (int, error) {
 	value, found := m.value(key)
 	if !found {

@@ -30,9 +30,9 @@ func (s Slurm) options(nodes int) []string {
 	return args
 }
 
-// srun returns the arguments of srun. Only the first task has standard input and output, which carry the delivery. Each
-// task reports its own failure, so srun must not kill other tasks when one fails. Each task also pins its own
-// processes.
+// srun returns the arguments of srun. Only the first task has srun's standard input and output. The output carries the
+// delivery, and the end of the input interrupts the task. Each task reports its own end, so srun must not kill other
+// tasks when one fails. Each task also pins its own processes.
 func (s Slurm) srun(command []string) []string {
 	args := append(s.options(s.Nodes), "--mpi=pmi2", "--cpu-bind=none", "--kill-on-bad-exit=0", "--input=0",
 		"--output=0", "--error=all")

@@ -45,7 +45,7 @@ func (b *beats) started() {
 // still has the pipe open would block close. Runs of older psbenches leave such children.
 const lastBeat = 100 * time.Millisecond
 
-// close reads all remaining beats and closes the pipe.
+// close waits until all beats have been read, but at most for lastBeat, and closes the pipe.
 func (b *beats) close() {
 	if b.from == nil {
 		return

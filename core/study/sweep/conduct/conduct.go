@@ -25,7 +25,7 @@ type Options struct {
 	Environ []string
 	// Spec is the text of the specification. The sweep folder stores it next to the plan, for people to read.
 	Spec []byte
-	// Extend accepts a plan that adds cells or rounds to the sweep's first plan.
+	// Extend accepts a plan that adds cells or rounds to the sweep's recorded plan.
 	Extend bool
 	// Retry repeats each failed run once.
 	Retry bool

@@ -149,8 +149,8 @@ func parseLabel(text string) (label int64, ok bool) {
 }
 
 // fieldEnd returns the end of the field that begins at byte at of the line. fieldEnd examines eight bytes at once:
-// it subtracts eight separators and looks for the lowest zero byte. In the usual bit expression for zero bytes, the
-// lowest top bit that is set marks that byte.
+// it XORs them with eight separators and looks for the lowest zero byte. In the usual bit expression for zero bytes,
+// the lowest top bit that is set marks that byte.
 func fieldEnd(line []byte, at int, separator byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	separators := uint64(separator) * ones

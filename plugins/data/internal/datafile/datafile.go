@@ -80,7 +80,8 @@ func (f File) OpenText(form string) (io.ReadCloser, error) {
 	return &both{text, content, nopCloser{}}, nil
 }
 
-// returns converts line ends. Old Macintosh spreadsheets end lines with CR alone; returns reads them as LF.
+// returns converts line ends. Spreadsheets that write text for Macintosh end lines with CR alone; returns reads
+// them as LF.
 type returns struct{ io.Reader }
 
 func (r returns) Read(p []byte) (int, error) {
