@@ -55,5 +55,6 @@ type HookEnv struct {
 	Buckets []tensor.BucketSpec
 	Seed    uint64 // the run's --torch-seed
 	Links
+	Rounds   Rounds // of a hook that plans its traffic
 	Recorder *Recorder
 }

@@ -9,7 +9,7 @@ import (
 
 // Part is one implementation that a plugin provides. Make one with NewServer,
 // NewElementwiseServer, NewParameterServer, NewTableServer, NewTrainer, NewParameterTrainer,
-// NewTableTrainer, NewHook, NewCriterion, NewData, NewModel or InTrainer.
+// NewTableTrainer, NewHook, NewPlannedHook, NewCriterion, NewData, NewModel or InTrainer.
 type Part struct {
 	Kind     Kind
 	Key      string
@@ -27,6 +27,8 @@ type Part struct {
 	// Computes names the computation of an ElementwiseServer in its metric: "average" gives "average
 	// computation". If Computes is empty, the part's key is used.
 	Computes string
+	// Plans reports that a hook plans its traffic; see NewPlannedHook.
+	Plans bool
 	// Answers declares the result of a hook or of a server of gradients; see Answering.
 	Answers Answers
 	// Adds reports that Combine of an ElementwiseServer only adds; see Adding.
@@ -49,6 +51,16 @@ type Part struct {
 	Protocol bool
 
 	build func(settings []byte, env any) (any, error)
+	plan  func(settings []byte, env TrafficEnv) (Traffic, error)
+}
+
+// Plan returns the traffic plan of a hook that Plans. settings is a JSON object. psbench calls Plan,
+// and tests may call it too.
+func (p Part) Plan(settings []byte, env TrafficEnv) (Traffic, error) {
+	if p.plan == nil {
+		return nil, fmt.Errorf("%s %s plans no traffic", p.Kind, p.Key)
+	}
+	return p.plan(settings, env)
 }
 
 // Build builds the part. settings is a JSON object, and env is the environment of the part's kind,
@@ -79,13 +91,19 @@ func newPart[S, E, P any](kind Kind, key string, defaults S, build func(S, E) (P
 	return Part{
 		Kind: kind, Key: key, Settings: describeSettings(defaults),
 		build: func(raw []byte, env any) (any, error) {
-			values := cloneSettings(defaults)
-			if err := settings.Decode(raw, &values); err != nil {
+			values, err := decoded(raw, defaults)
+			if err != nil {
 				return nil, err
 			}
 			return build(values, env.(E))
 		},
 	}
+}
+
+// decoded returns a copy of defaults with the values of a JSON object.
+func decoded[S any](raw []byte, defaults S) (S, error) {
+	values := cloneSettings(defaults)
+	return values, settings.Decode(raw, &values)
 }
 
 // mistake panics, because a wrong declaration is a bug in the plugin's source.

@@ -26,7 +26,8 @@ func serveLatePlugin() {
 	parts := plugins.Parts()
 	here := parts[slices.IndexFunc(parts, func(p sdk.Part) bool { return p.Kind == sdk.KindTrainer && p.Key == "ddp" })]
 	here.Key = "ddp_here"
-	plugin.Serve(append(parts, here,
+	parts = append(append(parts, here), plannedHooks()...)
+	plugin.Serve(append(parts,
 		sdk.NewHook("late", struct{}{}, newLate, sdk.LinkServer),
 		sdk.NewServer("slow", struct{}{}, newSlow),
 		sdk.NewHook("nap_server", struct{}{}, newNap, sdk.LinkServer),
@@ -119,9 +120,10 @@ func lateRegistry(t *testing.T) map[string]any {
 		"plugins": map[string]any{
 			"late": map[string]any{"command": []string{exe, latePluginArgument}, "includes": []string{"builtin"}},
 		},
-		"trainer_map":  map[string]any{"ddp_here": here},
-		"ddp_hook_map": map[string]any{"late": here, "nap_server": here, "nap_group": here},
-		"server_map":   map[string]any{"slow": here},
+		"trainer_map": map[string]any{"ddp_here": here},
+		"ddp_hook_map": map[string]any{"late": here, "nap_server": here, "nap_group": here,
+			"scattering": here, "scaling": here, "halves": here, "misplanned": here},
+		"server_map": map[string]any{"slow": here},
 	}
 }
 

@@ -69,13 +69,13 @@ var harms = map[string]harm{
 		want: unasked + "it did not answer within 1s, the limit of --rpc-timeout"},
 	"speaks version 0.1": {begins: "1",
 		want: unasked +
-			"plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.5: build"},
-	"speaks version 2.6": {begins: "2006",
+			"plugin bad did not start: it speaks version 0.1 of psbench's contract with plugins, this psbench 2.6: build"},
+	"speaks version 2.7": {begins: "2007",
 		want: unasked +
-			"plugin bad did not start: it speaks version 2.6 of psbench's contract with plugins, this psbench 2.5: update"},
+			"plugin bad did not start: it speaks version 2.7 of psbench's contract with plugins, this psbench 2.6: update"},
 	"speaks version 3.0": {begins: "3000",
 		want: unasked +
-			"plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.5: update"},
+			"plugin bad did not start: it speaks version 3.0 of psbench's contract with plugins, this psbench 2.6: update"},
 	"grows before the handshake": {begins: "grows", args: "--plugin-memory 256MiB",
 		want: unasked +
 			"plugin bad (process ...) ...during its start, because it needs more than the 256MiB of --plugin-memory; its last words: "},

@@ -173,5 +173,6 @@ func groupOrNil(g *proto.Group) *process.Group {
 // hookLinks converts the links of a hook from a gRPC message.
 func hookLinks(l *proto.HookLinks) process.HookLinks {
 	return process.HookLinks{Server: peerOrNil(l.GetServer()), Group: groupOrNil(l.GetGroup()),
-		Default: groupOrNil(l.GetDefault()), Together: groupOrNil(l.GetTogether())}
+		Default: groupOrNil(l.GetDefault()), Together: groupOrNil(l.GetTogether()),
+		Traffic: convert.TrafficFromProto(l.GetTraffic())}
 }

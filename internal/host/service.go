@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/companion"
 	"github.com/psbench/psbench/internal/host/convert"
 	"github.com/psbench/psbench/internal/host/data"
 	"github.com/psbench/psbench/internal/host/fault"
@@ -91,16 +92,24 @@ func as[T any](p *service, call string) (t T, leave func(), err error) {
 	return t, p.process.Working.RUnlock, nil
 }
 
-// Plan asks a trainer for its buckets.
+// Plan asks a trainer for its buckets, and a process with a hook for the hook's traffic.
 func (p *service) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanReply, error) {
-	r, leave, err := as[*trainer.Role](p, "plan")
+	r, leave, err := as[role](p, "plan")
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	buckets, inputs, err := r.Plan(convert.ModelFromProto(req.GetModel()), convert.TablesFromProto(req.GetTables()))
-	return &proto.PlanReply{Buckets: convert.BucketsToProto(buckets), Inputs: convert.InputsToProto(inputs)},
-		p.status(err)
+	var plan trainer.Plan
+	switch r := r.(type) {
+	case *trainer.Role:
+		plan, err = r.Plan(convert.ModelFromProto(req.GetModel()), convert.TablesFromProto(req.GetTables()))
+	case *companion.HookRole:
+		plan.Traffic, err = r.Plan(convert.BucketsFromProto(req.GetBuckets()))
+	default:
+		err = fmt.Errorf("a %T plans nothing", r)
+	}
+	return &proto.PlanReply{Buckets: convert.BucketsToProto(plan.Buckets), Inputs: convert.InputsToProto(plan.Inputs),
+		Traffic: convert.TrafficToProto(plan.Traffic)}, p.status(err)
 }
 
 // Partition makes the data process divide the batches among the trainers.

@@ -16,7 +16,7 @@ import (
 type Version struct{ Major, Minor int }
 
 // Contract is the version that this source speaks, as a core and as a plugin.
-var Contract = Version{2, 5}
+var Contract = Version{2, 6}
 
 // Protocol is the first version whose trainers can call parts in other languages.
 var Protocol = Version{2, 1}

@@ -187,7 +187,7 @@ func (x Exchange_Operation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Exchange_Operation.Descriptor instead.
 func (Exchange_Operation) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{65, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{68, 0}
 }
 
 type MeasureRequest_Expect int32
@@ -239,7 +239,7 @@ func (x MeasureRequest_Expect) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MeasureRequest_Expect.Descriptor instead.
 func (MeasureRequest_Expect) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{72, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{75, 0}
 }
 
 type Failure_Cause int32
@@ -288,7 +288,7 @@ func (x Failure_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Cause.Descriptor instead.
 func (Failure_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{79, 0}
+	return file_psbench_proto_rawDescGZIP(), []int{82, 0}
 }
 
 type DescribeRequest struct {
@@ -393,6 +393,7 @@ type PartDescription struct {
 	Answers       string `protobuf:"bytes,15,opt,name=answers,proto3" json:"answers,omitempty"`
 	Stochastic    bool   `protobuf:"varint,16,opt,name=stochastic,proto3" json:"stochastic,omitempty"`                            // models: a batch has other outputs each time
 	SmallestBatch int64  `protobuf:"varint,17,opt,name=smallest_batch,json=smallestBatch,proto3" json:"smallest_batch,omitempty"` // models: samples of the smallest batch that they train on; 0 counts as 1
+	Plans         bool   `protobuf:"varint,18,opt,name=plans,proto3" json:"plans,omitempty"`                                      // hooks: Plan asks for their traffic
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -544,6 +545,13 @@ func (x *PartDescription) GetSmallestBatch() int64 {
 		return x.SmallestBatch
 	}
 	return 0
+}
+
+func (x *PartDescription) GetPlans() bool {
+	if x != nil {
+		return x.Plans
+	}
+	return false
 }
 
 type SettingDescription struct {
@@ -1955,7 +1963,8 @@ func (x *Parameter) GetSparse() bool {
 type PlanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Model         *ModelDescription      `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	Tables        []*Table               `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"` // of the servers, in their order
+	Tables        []*Table               `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`   // of the servers, in their order
+	Buckets       []*Bucket              `protobuf:"bytes,3,rep,name=buckets,proto3" json:"buckets,omitempty"` // for a hook in a companion: the buckets that it will reduce
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2004,10 +2013,18 @@ func (x *PlanRequest) GetTables() []*Table {
 	return nil
 }
 
+func (x *PlanRequest) GetBuckets() []*Bucket {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
 type PlanReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
-	Inputs        *Inputs                `protobuf:"bytes,2,opt,name=inputs,proto3" json:"inputs,omitempty"` // what the data must hold
+	Inputs        *Inputs                `protobuf:"bytes,2,opt,name=inputs,proto3" json:"inputs,omitempty"`   // what the data must hold
+	Traffic       []*Rounds              `protobuf:"bytes,3,rep,name=traffic,proto3" json:"traffic,omitempty"` // of the hook, if the process holds one that plans; by bucket
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2056,6 +2073,171 @@ func (x *PlanReply) GetInputs() *Inputs {
 	return nil
 }
 
+func (x *PlanReply) GetTraffic() []*Rounds {
+	if x != nil {
+		return x.Traffic
+	}
+	return nil
+}
+
+// Rounds are what a hook's traffic plan has for a bucket.
+type Rounds struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rounds        []*Round               `protobuf:"bytes,1,rep,name=rounds,proto3" json:"rounds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rounds) Reset() {
+	*x = Rounds{}
+	mi := &file_psbench_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rounds) ProtoMessage() {}
+
+func (x *Rounds) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rounds.ProtoReflect.Descriptor instead.
+func (*Rounds) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Rounds) GetRounds() []*Round {
+	if x != nil {
+		return x.Rounds
+	}
+	return nil
+}
+
+// Round is a list of operations that run at the same time.
+type Round struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Operations    []*Operation           `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Round) Reset() {
+	*x = Round{}
+	mi := &file_psbench_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Round) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Round) ProtoMessage() {}
+
+func (x *Round) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Round.ProtoReflect.Descriptor instead.
+func (*Round) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *Round) GetOperations() []*Operation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+type Operation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // as sdk.OperationKind has them
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"` // of the payload's elements
+	Elements      int64                  `protobuf:"varint,3,opt,name=elements,proto3" json:"elements,omitempty"`
+	Root          int32                  `protobuf:"varint,4,opt,name=root,proto3" json:"root,omitempty"` // of a broadcast
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation) Reset() {
+	*x = Operation{}
+	mi := &file_psbench_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation) ProtoMessage() {}
+
+func (x *Operation) ProtoReflect() protoreflect.Message {
+	mi := &file_psbench_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation.ProtoReflect.Descriptor instead.
+func (*Operation) Descriptor() ([]byte, []int) {
+	return file_psbench_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Operation) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Operation) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Operation) GetElements() int64 {
+	if x != nil {
+		return x.Elements
+	}
+	return 0
+}
+
+func (x *Operation) GetRoot() int32 {
+	if x != nil {
+		return x.Root
+	}
+	return 0
+}
+
 type Bucket struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Parameters    []*Span                `protobuf:"bytes,1,rep,name=parameters,proto3" json:"parameters,omitempty"`
@@ -2071,7 +2253,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2083,7 +2265,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[22]
+	mi := &file_psbench_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2096,7 +2278,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{22}
+	return file_psbench_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Bucket) GetParameters() []*Span {
@@ -2159,7 +2341,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2171,7 +2353,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[23]
+	mi := &file_psbench_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2184,7 +2366,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{23}
+	return file_psbench_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Span) GetParameter() int32 {
@@ -2220,7 +2402,7 @@ type PartitionRequest struct {
 
 func (x *PartitionRequest) Reset() {
 	*x = PartitionRequest{}
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2414,7 @@ func (x *PartitionRequest) String() string {
 func (*PartitionRequest) ProtoMessage() {}
 
 func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[24]
+	mi := &file_psbench_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2245,7 +2427,7 @@ func (x *PartitionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionRequest.ProtoReflect.Descriptor instead.
 func (*PartitionRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{24}
+	return file_psbench_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PartitionRequest) GetInputs() *Inputs {
@@ -2285,7 +2467,7 @@ type TrainerSet struct {
 
 func (x *TrainerSet) Reset() {
 	*x = TrainerSet{}
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2479,7 @@ func (x *TrainerSet) String() string {
 func (*TrainerSet) ProtoMessage() {}
 
 func (x *TrainerSet) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[25]
+	mi := &file_psbench_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2492,7 @@ func (x *TrainerSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerSet.ProtoReflect.Descriptor instead.
 func (*TrainerSet) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{25}
+	return file_psbench_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TrainerSet) GetTrainers() []int32 {
@@ -2335,7 +2517,7 @@ type PartitionReply struct {
 
 func (x *PartitionReply) Reset() {
 	*x = PartitionReply{}
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2529,7 @@ func (x *PartitionReply) String() string {
 func (*PartitionReply) ProtoMessage() {}
 
 func (x *PartitionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[26]
+	mi := &file_psbench_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2542,7 @@ func (x *PartitionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionReply.ProtoReflect.Descriptor instead.
 func (*PartitionReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{26}
+	return file_psbench_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PartitionReply) GetSamples() int64 {
@@ -2427,7 +2609,7 @@ type Share struct {
 
 func (x *Share) Reset() {
 	*x = Share{}
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2621,7 @@ func (x *Share) String() string {
 func (*Share) ProtoMessage() {}
 
 func (x *Share) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[27]
+	mi := &file_psbench_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2634,7 @@ func (x *Share) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Share.ProtoReflect.Descriptor instead.
 func (*Share) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{27}
+	return file_psbench_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Share) GetBatches() int64 {
@@ -2516,7 +2698,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2528,7 +2710,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[28]
+	mi := &file_psbench_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2541,7 +2723,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{28}
+	return file_psbench_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Peer) GetName() string {
@@ -2578,7 +2760,7 @@ type Group struct {
 
 func (x *Group) Reset() {
 	*x = Group{}
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2772,7 @@ func (x *Group) String() string {
 func (*Group) ProtoMessage() {}
 
 func (x *Group) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[29]
+	mi := &file_psbench_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2785,7 @@ func (x *Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Group.ProtoReflect.Descriptor instead.
 func (*Group) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{29}
+	return file_psbench_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Group) GetMembers() []*Peer {
@@ -2652,7 +2834,7 @@ type ConnectRequest struct {
 
 func (x *ConnectRequest) Reset() {
 	*x = ConnectRequest{}
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2846,7 @@ func (x *ConnectRequest) String() string {
 func (*ConnectRequest) ProtoMessage() {}
 
 func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[30]
+	mi := &file_psbench_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2859,7 @@ func (x *ConnectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectRequest.ProtoReflect.Descriptor instead.
 func (*ConnectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{30}
+	return file_psbench_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ConnectRequest) GetRole() isConnectRequest_Role {
@@ -2798,7 +2980,7 @@ type TrainerLinks struct {
 
 func (x *TrainerLinks) Reset() {
 	*x = TrainerLinks{}
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2992,7 @@ func (x *TrainerLinks) String() string {
 func (*TrainerLinks) ProtoMessage() {}
 
 func (x *TrainerLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[31]
+	mi := &file_psbench_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +3005,7 @@ func (x *TrainerLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainerLinks.ProtoReflect.Descriptor instead.
 func (*TrainerLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{31}
+	return file_psbench_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TrainerLinks) GetBuckets() []*Bucket {
@@ -2897,14 +3079,15 @@ type HookLinks struct {
 	Default *Group                 `protobuf:"bytes,3,opt,name=default,proto3" json:"default,omitempty"` // a second group of the same members
 	// The trainers of this host that push to the server as one; the first of them joins it, for all. Missing: the
 	// trainer pushes for itself.
-	Together      *Group `protobuf:"bytes,4,opt,name=together,proto3" json:"together,omitempty"`
+	Together      *Group    `protobuf:"bytes,4,opt,name=together,proto3" json:"together,omitempty"`
+	Traffic       []*Rounds `protobuf:"bytes,5,rep,name=traffic,proto3" json:"traffic,omitempty"` // that the hook has planned, by bucket
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *HookLinks) Reset() {
 	*x = HookLinks{}
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3099,7 @@ func (x *HookLinks) String() string {
 func (*HookLinks) ProtoMessage() {}
 
 func (x *HookLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[32]
+	mi := &file_psbench_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3112,7 @@ func (x *HookLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HookLinks.ProtoReflect.Descriptor instead.
 func (*HookLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{32}
+	return file_psbench_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *HookLinks) GetServer() *Peer {
@@ -2960,9 +3143,16 @@ func (x *HookLinks) GetTogether() *Group {
 	return nil
 }
 
+func (x *HookLinks) GetTraffic() []*Rounds {
+	if x != nil {
+		return x.Traffic
+	}
+	return nil
+}
+
 type ServerLinks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Buckets       []*Bucket              `protobuf:"bytes,1,rep,name=buckets,proto3" json:"buckets,omitempty"`                       // or the payloads of planned pushes
 	Trainers      []*Peer                `protobuf:"bytes,2,rep,name=trainers,proto3" json:"trainers,omitempty"`                     // the hook processes that will push
 	Companion     *Peer                  `protobuf:"bytes,3,opt,name=companion,proto3" json:"companion,omitempty"`                   // with the part, if that is called by frames
 	PushedFor     int32                  `protobuf:"varint,4,opt,name=pushed_for,json=pushedFor,proto3" json:"pushed_for,omitempty"` // for how many trainers these push; 0: for as many as they are
@@ -2972,7 +3162,7 @@ type ServerLinks struct {
 
 func (x *ServerLinks) Reset() {
 	*x = ServerLinks{}
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3174,7 @@ func (x *ServerLinks) String() string {
 func (*ServerLinks) ProtoMessage() {}
 
 func (x *ServerLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[33]
+	mi := &file_psbench_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3187,7 @@ func (x *ServerLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerLinks.ProtoReflect.Descriptor instead.
 func (*ServerLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{33}
+	return file_psbench_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ServerLinks) GetBuckets() []*Bucket {
@@ -3038,7 +3228,7 @@ type TableLinks struct {
 
 func (x *TableLinks) Reset() {
 	*x = TableLinks{}
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3240,7 @@ func (x *TableLinks) String() string {
 func (*TableLinks) ProtoMessage() {}
 
 func (x *TableLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[34]
+	mi := &file_psbench_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3253,7 @@ func (x *TableLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableLinks.ProtoReflect.Descriptor instead.
 func (*TableLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{34}
+	return file_psbench_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TableLinks) GetLookup() *Lookup {
@@ -3089,7 +3279,7 @@ type DataLinks struct {
 
 func (x *DataLinks) Reset() {
 	*x = DataLinks{}
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3291,7 @@ func (x *DataLinks) String() string {
 func (*DataLinks) ProtoMessage() {}
 
 func (x *DataLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[35]
+	mi := &file_psbench_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3304,7 @@ func (x *DataLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataLinks.ProtoReflect.Descriptor instead.
 func (*DataLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{35}
+	return file_psbench_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DataLinks) GetTrainers() []*Peer {
@@ -3135,7 +3325,7 @@ type CompanionLinks struct {
 
 func (x *CompanionLinks) Reset() {
 	*x = CompanionLinks{}
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3337,7 @@ func (x *CompanionLinks) String() string {
 func (*CompanionLinks) ProtoMessage() {}
 
 func (x *CompanionLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[36]
+	mi := &file_psbench_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3350,7 @@ func (x *CompanionLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompanionLinks.ProtoReflect.Descriptor instead.
 func (*CompanionLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{36}
+	return file_psbench_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CompanionLinks) GetTrainer() *Peer {
@@ -3200,7 +3390,7 @@ type BenchLinks struct {
 
 func (x *BenchLinks) Reset() {
 	*x = BenchLinks{}
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3402,7 @@ func (x *BenchLinks) String() string {
 func (*BenchLinks) ProtoMessage() {}
 
 func (x *BenchLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[37]
+	mi := &file_psbench_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3415,7 @@ func (x *BenchLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BenchLinks.ProtoReflect.Descriptor instead.
 func (*BenchLinks) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{37}
+	return file_psbench_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BenchLinks) GetBuckets() []*Bucket {
@@ -3296,7 +3486,7 @@ type Lookup struct {
 
 func (x *Lookup) Reset() {
 	*x = Lookup{}
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3498,7 @@ func (x *Lookup) String() string {
 func (*Lookup) ProtoMessage() {}
 
 func (x *Lookup) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[38]
+	mi := &file_psbench_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3511,7 @@ func (x *Lookup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookup.ProtoReflect.Descriptor instead.
 func (*Lookup) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{38}
+	return file_psbench_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Lookup) GetTables() []*Table {
@@ -3355,7 +3545,7 @@ type ConnectReply struct {
 
 func (x *ConnectReply) Reset() {
 	*x = ConnectReply{}
-	mi := &file_psbench_proto_msgTypes[39]
+	mi := &file_psbench_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3367,7 +3557,7 @@ func (x *ConnectReply) String() string {
 func (*ConnectReply) ProtoMessage() {}
 
 func (x *ConnectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[39]
+	mi := &file_psbench_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3380,7 +3570,7 @@ func (x *ConnectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectReply.ProtoReflect.Descriptor instead.
 func (*ConnectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{39}
+	return file_psbench_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ConnectReply) GetBoundaryNs() map[string]int64 {
@@ -3408,7 +3598,7 @@ type TrainRequest struct {
 
 func (x *TrainRequest) Reset() {
 	*x = TrainRequest{}
-	mi := &file_psbench_proto_msgTypes[40]
+	mi := &file_psbench_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3420,7 +3610,7 @@ func (x *TrainRequest) String() string {
 func (*TrainRequest) ProtoMessage() {}
 
 func (x *TrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[40]
+	mi := &file_psbench_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3433,7 +3623,7 @@ func (x *TrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainRequest.ProtoReflect.Descriptor instead.
 func (*TrainRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{40}
+	return file_psbench_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TrainRequest) GetEpochs() int32 {
@@ -3459,7 +3649,7 @@ type TrainReply struct {
 
 func (x *TrainReply) Reset() {
 	*x = TrainReply{}
-	mi := &file_psbench_proto_msgTypes[41]
+	mi := &file_psbench_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3471,7 +3661,7 @@ func (x *TrainReply) String() string {
 func (*TrainReply) ProtoMessage() {}
 
 func (x *TrainReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[41]
+	mi := &file_psbench_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3484,7 +3674,7 @@ func (x *TrainReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrainReply.ProtoReflect.Descriptor instead.
 func (*TrainReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{41}
+	return file_psbench_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TrainReply) GetWork() *Work {
@@ -3503,7 +3693,7 @@ type BoundRequest struct {
 
 func (x *BoundRequest) Reset() {
 	*x = BoundRequest{}
-	mi := &file_psbench_proto_msgTypes[42]
+	mi := &file_psbench_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3705,7 @@ func (x *BoundRequest) String() string {
 func (*BoundRequest) ProtoMessage() {}
 
 func (x *BoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[42]
+	mi := &file_psbench_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3718,7 @@ func (x *BoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoundRequest.ProtoReflect.Descriptor instead.
 func (*BoundRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{42}
+	return file_psbench_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *BoundRequest) GetAheadNs() int64 {
@@ -3547,7 +3737,7 @@ type BoundReply struct {
 
 func (x *BoundReply) Reset() {
 	*x = BoundReply{}
-	mi := &file_psbench_proto_msgTypes[43]
+	mi := &file_psbench_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3749,7 @@ func (x *BoundReply) String() string {
 func (*BoundReply) ProtoMessage() {}
 
 func (x *BoundReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[43]
+	mi := &file_psbench_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3762,7 @@ func (x *BoundReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoundReply.ProtoReflect.Descriptor instead.
 func (*BoundReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{43}
+	return file_psbench_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *BoundReply) GetIterations() int64 {
@@ -3591,7 +3781,7 @@ type EndRequest struct {
 
 func (x *EndRequest) Reset() {
 	*x = EndRequest{}
-	mi := &file_psbench_proto_msgTypes[44]
+	mi := &file_psbench_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3603,7 +3793,7 @@ func (x *EndRequest) String() string {
 func (*EndRequest) ProtoMessage() {}
 
 func (x *EndRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[44]
+	mi := &file_psbench_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3616,7 +3806,7 @@ func (x *EndRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndRequest.ProtoReflect.Descriptor instead.
 func (*EndRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{44}
+	return file_psbench_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *EndRequest) GetIterations() int64 {
@@ -3634,7 +3824,7 @@ type EndReply struct {
 
 func (x *EndReply) Reset() {
 	*x = EndReply{}
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3646,7 +3836,7 @@ func (x *EndReply) String() string {
 func (*EndReply) ProtoMessage() {}
 
 func (x *EndReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[45]
+	mi := &file_psbench_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3659,7 +3849,7 @@ func (x *EndReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndReply.ProtoReflect.Descriptor instead.
 func (*EndReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{45}
+	return file_psbench_proto_rawDescGZIP(), []int{48}
 }
 
 type ExpectRequest struct {
@@ -3672,7 +3862,7 @@ type ExpectRequest struct {
 
 func (x *ExpectRequest) Reset() {
 	*x = ExpectRequest{}
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +3874,7 @@ func (x *ExpectRequest) String() string {
 func (*ExpectRequest) ProtoMessage() {}
 
 func (x *ExpectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[46]
+	mi := &file_psbench_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +3887,7 @@ func (x *ExpectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectRequest.ProtoReflect.Descriptor instead.
 func (*ExpectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{46}
+	return file_psbench_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExpectRequest) GetBatches() []int64 {
@@ -3715,7 +3905,7 @@ type ExpectReply struct {
 
 func (x *ExpectReply) Reset() {
 	*x = ExpectReply{}
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +3917,7 @@ func (x *ExpectReply) String() string {
 func (*ExpectReply) ProtoMessage() {}
 
 func (x *ExpectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[47]
+	mi := &file_psbench_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +3930,7 @@ func (x *ExpectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectReply.ProtoReflect.Descriptor instead.
 func (*ExpectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{47}
+	return file_psbench_proto_rawDescGZIP(), []int{50}
 }
 
 // Work is what a trainer did in a pass so far.
@@ -3756,7 +3946,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3768,7 +3958,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[48]
+	mi := &file_psbench_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3781,7 +3971,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{48}
+	return file_psbench_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Work) GetStartNs() int64 {
@@ -3821,7 +4011,7 @@ type ResetRequest struct {
 
 func (x *ResetRequest) Reset() {
 	*x = ResetRequest{}
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3833,7 +4023,7 @@ func (x *ResetRequest) String() string {
 func (*ResetRequest) ProtoMessage() {}
 
 func (x *ResetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[49]
+	mi := &file_psbench_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3846,7 +4036,7 @@ func (x *ResetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetRequest.ProtoReflect.Descriptor instead.
 func (*ResetRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{49}
+	return file_psbench_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ResetRequest) GetPass() Pass {
@@ -3864,7 +4054,7 @@ type ResetReply struct {
 
 func (x *ResetReply) Reset() {
 	*x = ResetReply{}
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3876,7 +4066,7 @@ func (x *ResetReply) String() string {
 func (*ResetReply) ProtoMessage() {}
 
 func (x *ResetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[50]
+	mi := &file_psbench_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3889,7 +4079,7 @@ func (x *ResetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetReply.ProtoReflect.Descriptor instead.
 func (*ResetReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{50}
+	return file_psbench_proto_rawDescGZIP(), []int{53}
 }
 
 type CloseRequest struct {
@@ -3901,7 +4091,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3913,7 +4103,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[51]
+	mi := &file_psbench_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3926,7 +4116,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{51}
+	return file_psbench_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CloseRequest) GetLimitNs() int64 {
@@ -3947,7 +4137,7 @@ type CloseReply struct {
 
 func (x *CloseReply) Reset() {
 	*x = CloseReply{}
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3959,7 +4149,7 @@ func (x *CloseReply) String() string {
 func (*CloseReply) ProtoMessage() {}
 
 func (x *CloseReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[52]
+	mi := &file_psbench_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3972,7 +4162,7 @@ func (x *CloseReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseReply.ProtoReflect.Descriptor instead.
 func (*CloseReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{52}
+	return file_psbench_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *CloseReply) GetLeft() string {
@@ -3991,7 +4181,7 @@ type CollectRequest struct {
 
 func (x *CollectRequest) Reset() {
 	*x = CollectRequest{}
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4003,7 +4193,7 @@ func (x *CollectRequest) String() string {
 func (*CollectRequest) ProtoMessage() {}
 
 func (x *CollectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[53]
+	mi := &file_psbench_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4016,7 +4206,7 @@ func (x *CollectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectRequest.ProtoReflect.Descriptor instead.
 func (*CollectRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{53}
+	return file_psbench_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *CollectRequest) GetPass() Pass {
@@ -4052,7 +4242,7 @@ type CollectReply struct {
 
 func (x *CollectReply) Reset() {
 	*x = CollectReply{}
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4254,7 @@ func (x *CollectReply) String() string {
 func (*CollectReply) ProtoMessage() {}
 
 func (x *CollectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[54]
+	mi := &file_psbench_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4267,7 @@ func (x *CollectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectReply.ProtoReflect.Descriptor instead.
 func (*CollectReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{54}
+	return file_psbench_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CollectReply) GetPiece() isCollectReply_Piece {
@@ -4311,7 +4501,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4323,7 +4513,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[55]
+	mi := &file_psbench_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4336,7 +4526,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{55}
+	return file_psbench_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Replica) GetChecksums() []uint32 {
@@ -4356,7 +4546,7 @@ type Losses struct {
 
 func (x *Losses) Reset() {
 	*x = Losses{}
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4368,7 +4558,7 @@ func (x *Losses) String() string {
 func (*Losses) ProtoMessage() {}
 
 func (x *Losses) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[56]
+	mi := &file_psbench_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4381,7 +4571,7 @@ func (x *Losses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Losses.ProtoReflect.Descriptor instead.
 func (*Losses) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{56}
+	return file_psbench_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Losses) GetValues() []float64 {
@@ -4406,7 +4596,7 @@ type NonFinite struct {
 
 func (x *NonFinite) Reset() {
 	*x = NonFinite{}
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4418,7 +4608,7 @@ func (x *NonFinite) String() string {
 func (*NonFinite) ProtoMessage() {}
 
 func (x *NonFinite) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[57]
+	mi := &file_psbench_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4431,7 +4621,7 @@ func (x *NonFinite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NonFinite.ProtoReflect.Descriptor instead.
 func (*NonFinite) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{57}
+	return file_psbench_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *NonFinite) GetEpoch() int64 {
@@ -4494,7 +4684,7 @@ type Evaluation struct {
 
 func (x *Evaluation) Reset() {
 	*x = Evaluation{}
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4506,7 +4696,7 @@ func (x *Evaluation) String() string {
 func (*Evaluation) ProtoMessage() {}
 
 func (x *Evaluation) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[58]
+	mi := &file_psbench_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4519,7 +4709,7 @@ func (x *Evaluation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evaluation.ProtoReflect.Descriptor instead.
 func (*Evaluation) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{58}
+	return file_psbench_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Evaluation) GetEpoch() int32 {
@@ -4583,7 +4773,7 @@ type Series struct {
 
 func (x *Series) Reset() {
 	*x = Series{}
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +4785,7 @@ func (x *Series) String() string {
 func (*Series) ProtoMessage() {}
 
 func (x *Series) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[59]
+	mi := &file_psbench_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4798,7 @@ func (x *Series) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Series.ProtoReflect.Descriptor instead.
 func (*Series) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{59}
+	return file_psbench_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Series) GetType() string {
@@ -4644,7 +4834,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4656,7 +4846,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[60]
+	mi := &file_psbench_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4669,7 +4859,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{60}
+	return file_psbench_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Head) GetType() string {
@@ -4704,7 +4894,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4716,7 +4906,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[61]
+	mi := &file_psbench_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4729,7 +4919,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{61}
+	return file_psbench_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Counter) GetHead() *Head {
@@ -4757,7 +4947,7 @@ type Gauge struct {
 
 func (x *Gauge) Reset() {
 	*x = Gauge{}
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4769,7 +4959,7 @@ func (x *Gauge) String() string {
 func (*Gauge) ProtoMessage() {}
 
 func (x *Gauge) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[62]
+	mi := &file_psbench_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4782,7 +4972,7 @@ func (x *Gauge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gauge.ProtoReflect.Descriptor instead.
 func (*Gauge) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{62}
+	return file_psbench_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Gauge) GetHead() *Head {
@@ -4812,7 +5002,7 @@ type Histogram struct {
 
 func (x *Histogram) Reset() {
 	*x = Histogram{}
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4824,7 +5014,7 @@ func (x *Histogram) String() string {
 func (*Histogram) ProtoMessage() {}
 
 func (x *Histogram) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[63]
+	mi := &file_psbench_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4837,7 +5027,7 @@ func (x *Histogram) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Histogram.ProtoReflect.Descriptor instead.
 func (*Histogram) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{63}
+	return file_psbench_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Histogram) GetHead() *Head {
@@ -4877,7 +5067,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4889,7 +5079,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[64]
+	mi := &file_psbench_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4902,7 +5092,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{64}
+	return file_psbench_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Facts) GetValues() map[string]string {
@@ -4931,7 +5121,7 @@ type Exchange struct {
 
 func (x *Exchange) Reset() {
 	*x = Exchange{}
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4943,7 +5133,7 @@ func (x *Exchange) String() string {
 func (*Exchange) ProtoMessage() {}
 
 func (x *Exchange) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[65]
+	mi := &file_psbench_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4956,7 +5146,7 @@ func (x *Exchange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
 func (*Exchange) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{65}
+	return file_psbench_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Exchange) GetLink() string {
@@ -5034,7 +5224,7 @@ type Slice struct {
 
 func (x *Slice) Reset() {
 	*x = Slice{}
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5046,7 +5236,7 @@ func (x *Slice) String() string {
 func (*Slice) ProtoMessage() {}
 
 func (x *Slice) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[66]
+	mi := &file_psbench_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5059,7 +5249,7 @@ func (x *Slice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slice.ProtoReflect.Descriptor instead.
 func (*Slice) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{66}
+	return file_psbench_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Slice) GetValues() []byte {
@@ -5094,7 +5284,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5106,7 +5296,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[67]
+	mi := &file_psbench_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5119,7 +5309,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{67}
+	return file_psbench_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Checked) GetSpentNs() int64 {
@@ -5146,7 +5336,7 @@ type CombineRequest struct {
 
 func (x *CombineRequest) Reset() {
 	*x = CombineRequest{}
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5158,7 +5348,7 @@ func (x *CombineRequest) String() string {
 func (*CombineRequest) ProtoMessage() {}
 
 func (x *CombineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[68]
+	mi := &file_psbench_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5171,7 +5361,7 @@ func (x *CombineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombineRequest.ProtoReflect.Descriptor instead.
 func (*CombineRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{68}
+	return file_psbench_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CombineRequest) GetLists() []*Gradients {
@@ -5190,7 +5380,7 @@ type Gradients struct {
 
 func (x *Gradients) Reset() {
 	*x = Gradients{}
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5202,7 +5392,7 @@ func (x *Gradients) String() string {
 func (*Gradients) ProtoMessage() {}
 
 func (x *Gradients) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[69]
+	mi := &file_psbench_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5215,7 +5405,7 @@ func (x *Gradients) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gradients.ProtoReflect.Descriptor instead.
 func (*Gradients) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{69}
+	return file_psbench_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Gradients) GetGradients() [][]byte {
@@ -5235,7 +5425,7 @@ type CombineReply struct {
 
 func (x *CombineReply) Reset() {
 	*x = CombineReply{}
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5247,7 +5437,7 @@ func (x *CombineReply) String() string {
 func (*CombineReply) ProtoMessage() {}
 
 func (x *CombineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[70]
+	mi := &file_psbench_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5260,7 +5450,7 @@ func (x *CombineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CombineReply.ProtoReflect.Descriptor instead.
 func (*CombineReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{70}
+	return file_psbench_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CombineReply) GetAnswers() [][]byte {
@@ -5291,7 +5481,7 @@ type ParameterSummary struct {
 
 func (x *ParameterSummary) Reset() {
 	*x = ParameterSummary{}
-	mi := &file_psbench_proto_msgTypes[71]
+	mi := &file_psbench_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5303,7 +5493,7 @@ func (x *ParameterSummary) String() string {
 func (*ParameterSummary) ProtoMessage() {}
 
 func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[71]
+	mi := &file_psbench_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5316,7 +5506,7 @@ func (x *ParameterSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterSummary.ProtoReflect.Descriptor instead.
 func (*ParameterSummary) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{71}
+	return file_psbench_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ParameterSummary) GetName() string {
@@ -5380,7 +5570,7 @@ type MeasureRequest struct {
 
 func (x *MeasureRequest) Reset() {
 	*x = MeasureRequest{}
-	mi := &file_psbench_proto_msgTypes[72]
+	mi := &file_psbench_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5392,7 +5582,7 @@ func (x *MeasureRequest) String() string {
 func (*MeasureRequest) ProtoMessage() {}
 
 func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[72]
+	mi := &file_psbench_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5405,7 +5595,7 @@ func (x *MeasureRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureRequest.ProtoReflect.Descriptor instead.
 func (*MeasureRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{72}
+	return file_psbench_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *MeasureRequest) GetOperation() string {
@@ -5496,7 +5686,7 @@ type MeasureReply struct {
 
 func (x *MeasureReply) Reset() {
 	*x = MeasureReply{}
-	mi := &file_psbench_proto_msgTypes[73]
+	mi := &file_psbench_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5508,7 +5698,7 @@ func (x *MeasureReply) String() string {
 func (*MeasureReply) ProtoMessage() {}
 
 func (x *MeasureReply) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[73]
+	mi := &file_psbench_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5521,7 +5711,7 @@ func (x *MeasureReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MeasureReply.ProtoReflect.Descriptor instead.
 func (*MeasureReply) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{73}
+	return file_psbench_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *MeasureReply) GetLatencyNs() []int64 {
@@ -5555,7 +5745,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_psbench_proto_msgTypes[74]
+	mi := &file_psbench_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5567,7 +5757,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[74]
+	mi := &file_psbench_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5580,7 +5770,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{74}
+	return file_psbench_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *WatchRequest) GetIterationsEveryNs() int64 {
@@ -5612,7 +5802,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_psbench_proto_msgTypes[75]
+	mi := &file_psbench_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5624,7 +5814,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[75]
+	mi := &file_psbench_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5637,7 +5827,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{75}
+	return file_psbench_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -5719,7 +5909,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_psbench_proto_msgTypes[76]
+	mi := &file_psbench_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5731,7 +5921,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[76]
+	mi := &file_psbench_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5744,7 +5934,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{76}
+	return file_psbench_proto_rawDescGZIP(), []int{79}
 }
 
 type Progress struct {
@@ -5757,7 +5947,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_psbench_proto_msgTypes[77]
+	mi := &file_psbench_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5769,7 +5959,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[77]
+	mi := &file_psbench_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5782,7 +5972,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{77}
+	return file_psbench_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Progress) GetEpoch() int32 {
@@ -5811,7 +6001,7 @@ type Iterations struct {
 
 func (x *Iterations) Reset() {
 	*x = Iterations{}
-	mi := &file_psbench_proto_msgTypes[78]
+	mi := &file_psbench_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5823,7 +6013,7 @@ func (x *Iterations) String() string {
 func (*Iterations) ProtoMessage() {}
 
 func (x *Iterations) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[78]
+	mi := &file_psbench_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5836,7 +6026,7 @@ func (x *Iterations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Iterations.ProtoReflect.Descriptor instead.
 func (*Iterations) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{78}
+	return file_psbench_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Iterations) GetDone() int64 {
@@ -5872,7 +6062,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_psbench_proto_msgTypes[79]
+	mi := &file_psbench_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5884,7 +6074,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_psbench_proto_msgTypes[79]
+	mi := &file_psbench_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5897,7 +6087,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_psbench_proto_rawDescGZIP(), []int{79}
+	return file_psbench_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Failure) GetCause() Failure_Cause {
@@ -5929,7 +6119,7 @@ const file_psbench_proto_rawDesc = "" +
 	"psbench.v1\"\x11\n" +
 	"\x0fDescribeRequest\"B\n" +
 	"\rDescribeReply\x121\n" +
-	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\x89\x04\n" +
+	"\x05parts\x18\x01 \x03(\v2\x1b.psbench.v1.PartDescriptionR\x05parts\"\x9f\x04\n" +
 	"\x0fPartDescription\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12:\n" +
@@ -5950,7 +6140,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\n" +
 	"stochastic\x18\x10 \x01(\bR\n" +
 	"stochastic\x12%\n" +
-	"\x0esmallest_batch\x18\x11 \x01(\x03R\rsmallestBatch\"q\n" +
+	"\x0esmallest_batch\x18\x11 \x01(\x03R\rsmallestBatch\x12\x14\n" +
+	"\x05plans\x18\x12 \x01(\bR\x05plans\"q\n" +
 	"\x12SettingDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12!\n" +
@@ -6069,13 +6260,26 @@ const file_psbench_proto_rawDesc = "" +
 	"\tParameter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05shape\x18\x02 \x03(\x03R\x05shape\x12\x16\n" +
-	"\x06sparse\x18\x03 \x01(\bR\x06sparse\"l\n" +
+	"\x06sparse\x18\x03 \x01(\bR\x06sparse\"\x9a\x01\n" +
 	"\vPlanRequest\x122\n" +
 	"\x05model\x18\x01 \x01(\v2\x1c.psbench.v1.ModelDescriptionR\x05model\x12)\n" +
-	"\x06tables\x18\x02 \x03(\v2\x11.psbench.v1.TableR\x06tables\"e\n" +
+	"\x06tables\x18\x02 \x03(\v2\x11.psbench.v1.TableR\x06tables\x12,\n" +
+	"\abuckets\x18\x03 \x03(\v2\x12.psbench.v1.BucketR\abuckets\"\x93\x01\n" +
 	"\tPlanReply\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12*\n" +
-	"\x06inputs\x18\x02 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\"\xd3\x01\n" +
+	"\x06inputs\x18\x02 \x01(\v2\x12.psbench.v1.InputsR\x06inputs\x12,\n" +
+	"\atraffic\x18\x03 \x03(\v2\x12.psbench.v1.RoundsR\atraffic\"3\n" +
+	"\x06Rounds\x12)\n" +
+	"\x06rounds\x18\x01 \x03(\v2\x11.psbench.v1.RoundR\x06rounds\">\n" +
+	"\x05Round\x125\n" +
+	"\n" +
+	"operations\x18\x01 \x03(\v2\x15.psbench.v1.OperationR\n" +
+	"operations\"c\n" +
+	"\tOperation\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
+	"\belements\x18\x03 \x01(\x03R\belements\x12\x12\n" +
+	"\x04root\x18\x04 \x01(\x05R\x04root\"\xd3\x01\n" +
 	"\x06Bucket\x120\n" +
 	"\n" +
 	"parameters\x18\x01 \x03(\v2\x10.psbench.v1.SpanR\n" +
@@ -6148,12 +6352,13 @@ const file_psbench_proto_rawDesc = "" +
 	"\rtable_servers\x18\t \x03(\v2\x10.psbench.v1.PeerR\ftableServers\x1aO\n" +
 	"\x0fCompanionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12&\n" +
-	"\x05value\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x05value:\x028\x01\"\xba\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x10.psbench.v1.PeerR\x05value:\x028\x01\"\xe8\x01\n" +
 	"\tHookLinks\x12(\n" +
 	"\x06server\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\x06server\x12'\n" +
 	"\x05group\x18\x02 \x01(\v2\x11.psbench.v1.GroupR\x05group\x12+\n" +
 	"\adefault\x18\x03 \x01(\v2\x11.psbench.v1.GroupR\adefault\x12-\n" +
-	"\btogether\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\btogether\"\xb8\x01\n" +
+	"\btogether\x18\x04 \x01(\v2\x11.psbench.v1.GroupR\btogether\x12,\n" +
+	"\atraffic\x18\x05 \x03(\v2\x12.psbench.v1.RoundsR\atraffic\"\xb8\x01\n" +
 	"\vServerLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12,\n" +
 	"\btrainers\x18\x02 \x03(\v2\x10.psbench.v1.PeerR\btrainers\x12.\n" +
@@ -6441,7 +6646,7 @@ func file_psbench_proto_rawDescGZIP() []byte {
 }
 
 var file_psbench_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
+var file_psbench_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_psbench_proto_goTypes = []any{
 	(Timing)(0),                // 0: psbench.v1.Timing
 	(Pass)(0),                  // 1: psbench.v1.Pass
@@ -6470,69 +6675,72 @@ var file_psbench_proto_goTypes = []any{
 	(*Parameter)(nil),          // 24: psbench.v1.Parameter
 	(*PlanRequest)(nil),        // 25: psbench.v1.PlanRequest
 	(*PlanReply)(nil),          // 26: psbench.v1.PlanReply
-	(*Bucket)(nil),             // 27: psbench.v1.Bucket
-	(*Span)(nil),               // 28: psbench.v1.Span
-	(*PartitionRequest)(nil),   // 29: psbench.v1.PartitionRequest
-	(*TrainerSet)(nil),         // 30: psbench.v1.TrainerSet
-	(*PartitionReply)(nil),     // 31: psbench.v1.PartitionReply
-	(*Share)(nil),              // 32: psbench.v1.Share
-	(*Peer)(nil),               // 33: psbench.v1.Peer
-	(*Group)(nil),              // 34: psbench.v1.Group
-	(*ConnectRequest)(nil),     // 35: psbench.v1.ConnectRequest
-	(*TrainerLinks)(nil),       // 36: psbench.v1.TrainerLinks
-	(*HookLinks)(nil),          // 37: psbench.v1.HookLinks
-	(*ServerLinks)(nil),        // 38: psbench.v1.ServerLinks
-	(*TableLinks)(nil),         // 39: psbench.v1.TableLinks
-	(*DataLinks)(nil),          // 40: psbench.v1.DataLinks
-	(*CompanionLinks)(nil),     // 41: psbench.v1.CompanionLinks
-	(*BenchLinks)(nil),         // 42: psbench.v1.BenchLinks
-	(*Lookup)(nil),             // 43: psbench.v1.Lookup
-	(*ConnectReply)(nil),       // 44: psbench.v1.ConnectReply
-	(*TrainRequest)(nil),       // 45: psbench.v1.TrainRequest
-	(*TrainReply)(nil),         // 46: psbench.v1.TrainReply
-	(*BoundRequest)(nil),       // 47: psbench.v1.BoundRequest
-	(*BoundReply)(nil),         // 48: psbench.v1.BoundReply
-	(*EndRequest)(nil),         // 49: psbench.v1.EndRequest
-	(*EndReply)(nil),           // 50: psbench.v1.EndReply
-	(*ExpectRequest)(nil),      // 51: psbench.v1.ExpectRequest
-	(*ExpectReply)(nil),        // 52: psbench.v1.ExpectReply
-	(*Work)(nil),               // 53: psbench.v1.Work
-	(*ResetRequest)(nil),       // 54: psbench.v1.ResetRequest
-	(*ResetReply)(nil),         // 55: psbench.v1.ResetReply
-	(*CloseRequest)(nil),       // 56: psbench.v1.CloseRequest
-	(*CloseReply)(nil),         // 57: psbench.v1.CloseReply
-	(*CollectRequest)(nil),     // 58: psbench.v1.CollectRequest
-	(*CollectReply)(nil),       // 59: psbench.v1.CollectReply
-	(*Replica)(nil),            // 60: psbench.v1.Replica
-	(*Losses)(nil),             // 61: psbench.v1.Losses
-	(*NonFinite)(nil),          // 62: psbench.v1.NonFinite
-	(*Evaluation)(nil),         // 63: psbench.v1.Evaluation
-	(*Series)(nil),             // 64: psbench.v1.Series
-	(*Head)(nil),               // 65: psbench.v1.Head
-	(*Counter)(nil),            // 66: psbench.v1.Counter
-	(*Gauge)(nil),              // 67: psbench.v1.Gauge
-	(*Histogram)(nil),          // 68: psbench.v1.Histogram
-	(*Facts)(nil),              // 69: psbench.v1.Facts
-	(*Exchange)(nil),           // 70: psbench.v1.Exchange
-	(*Slice)(nil),              // 71: psbench.v1.Slice
-	(*Checked)(nil),            // 72: psbench.v1.Checked
-	(*CombineRequest)(nil),     // 73: psbench.v1.CombineRequest
-	(*Gradients)(nil),          // 74: psbench.v1.Gradients
-	(*CombineReply)(nil),       // 75: psbench.v1.CombineReply
-	(*ParameterSummary)(nil),   // 76: psbench.v1.ParameterSummary
-	(*MeasureRequest)(nil),     // 77: psbench.v1.MeasureRequest
-	(*MeasureReply)(nil),       // 78: psbench.v1.MeasureReply
-	(*WatchRequest)(nil),       // 79: psbench.v1.WatchRequest
-	(*Event)(nil),              // 80: psbench.v1.Event
-	(*Heartbeat)(nil),          // 81: psbench.v1.Heartbeat
-	(*Progress)(nil),           // 82: psbench.v1.Progress
-	(*Iterations)(nil),         // 83: psbench.v1.Iterations
-	(*Failure)(nil),            // 84: psbench.v1.Failure
-	nil,                        // 85: psbench.v1.TrainerRole.MapsEntry
-	nil,                        // 86: psbench.v1.TrainerLinks.CompanionsEntry
-	nil,                        // 87: psbench.v1.ConnectReply.BoundaryNsEntry
-	nil,                        // 88: psbench.v1.ConnectReply.FactsEntry
-	nil,                        // 89: psbench.v1.Facts.ValuesEntry
+	(*Rounds)(nil),             // 27: psbench.v1.Rounds
+	(*Round)(nil),              // 28: psbench.v1.Round
+	(*Operation)(nil),          // 29: psbench.v1.Operation
+	(*Bucket)(nil),             // 30: psbench.v1.Bucket
+	(*Span)(nil),               // 31: psbench.v1.Span
+	(*PartitionRequest)(nil),   // 32: psbench.v1.PartitionRequest
+	(*TrainerSet)(nil),         // 33: psbench.v1.TrainerSet
+	(*PartitionReply)(nil),     // 34: psbench.v1.PartitionReply
+	(*Share)(nil),              // 35: psbench.v1.Share
+	(*Peer)(nil),               // 36: psbench.v1.Peer
+	(*Group)(nil),              // 37: psbench.v1.Group
+	(*ConnectRequest)(nil),     // 38: psbench.v1.ConnectRequest
+	(*TrainerLinks)(nil),       // 39: psbench.v1.TrainerLinks
+	(*HookLinks)(nil),          // 40: psbench.v1.HookLinks
+	(*ServerLinks)(nil),        // 41: psbench.v1.ServerLinks
+	(*TableLinks)(nil),         // 42: psbench.v1.TableLinks
+	(*DataLinks)(nil),          // 43: psbench.v1.DataLinks
+	(*CompanionLinks)(nil),     // 44: psbench.v1.CompanionLinks
+	(*BenchLinks)(nil),         // 45: psbench.v1.BenchLinks
+	(*Lookup)(nil),             // 46: psbench.v1.Lookup
+	(*ConnectReply)(nil),       // 47: psbench.v1.ConnectReply
+	(*TrainRequest)(nil),       // 48: psbench.v1.TrainRequest
+	(*TrainReply)(nil),         // 49: psbench.v1.TrainReply
+	(*BoundRequest)(nil),       // 50: psbench.v1.BoundRequest
+	(*BoundReply)(nil),         // 51: psbench.v1.BoundReply
+	(*EndRequest)(nil),         // 52: psbench.v1.EndRequest
+	(*EndReply)(nil),           // 53: psbench.v1.EndReply
+	(*ExpectRequest)(nil),      // 54: psbench.v1.ExpectRequest
+	(*ExpectReply)(nil),        // 55: psbench.v1.ExpectReply
+	(*Work)(nil),               // 56: psbench.v1.Work
+	(*ResetRequest)(nil),       // 57: psbench.v1.ResetRequest
+	(*ResetReply)(nil),         // 58: psbench.v1.ResetReply
+	(*CloseRequest)(nil),       // 59: psbench.v1.CloseRequest
+	(*CloseReply)(nil),         // 60: psbench.v1.CloseReply
+	(*CollectRequest)(nil),     // 61: psbench.v1.CollectRequest
+	(*CollectReply)(nil),       // 62: psbench.v1.CollectReply
+	(*Replica)(nil),            // 63: psbench.v1.Replica
+	(*Losses)(nil),             // 64: psbench.v1.Losses
+	(*NonFinite)(nil),          // 65: psbench.v1.NonFinite
+	(*Evaluation)(nil),         // 66: psbench.v1.Evaluation
+	(*Series)(nil),             // 67: psbench.v1.Series
+	(*Head)(nil),               // 68: psbench.v1.Head
+	(*Counter)(nil),            // 69: psbench.v1.Counter
+	(*Gauge)(nil),              // 70: psbench.v1.Gauge
+	(*Histogram)(nil),          // 71: psbench.v1.Histogram
+	(*Facts)(nil),              // 72: psbench.v1.Facts
+	(*Exchange)(nil),           // 73: psbench.v1.Exchange
+	(*Slice)(nil),              // 74: psbench.v1.Slice
+	(*Checked)(nil),            // 75: psbench.v1.Checked
+	(*CombineRequest)(nil),     // 76: psbench.v1.CombineRequest
+	(*Gradients)(nil),          // 77: psbench.v1.Gradients
+	(*CombineReply)(nil),       // 78: psbench.v1.CombineReply
+	(*ParameterSummary)(nil),   // 79: psbench.v1.ParameterSummary
+	(*MeasureRequest)(nil),     // 80: psbench.v1.MeasureRequest
+	(*MeasureReply)(nil),       // 81: psbench.v1.MeasureReply
+	(*WatchRequest)(nil),       // 82: psbench.v1.WatchRequest
+	(*Event)(nil),              // 83: psbench.v1.Event
+	(*Heartbeat)(nil),          // 84: psbench.v1.Heartbeat
+	(*Progress)(nil),           // 85: psbench.v1.Progress
+	(*Iterations)(nil),         // 86: psbench.v1.Iterations
+	(*Failure)(nil),            // 87: psbench.v1.Failure
+	nil,                        // 88: psbench.v1.TrainerRole.MapsEntry
+	nil,                        // 89: psbench.v1.TrainerLinks.CompanionsEntry
+	nil,                        // 90: psbench.v1.ConnectReply.BoundaryNsEntry
+	nil,                        // 91: psbench.v1.ConnectReply.FactsEntry
+	nil,                        // 92: psbench.v1.Facts.ValuesEntry
 }
 var file_psbench_proto_depIdxs = []int32{
 	7,   // 0: psbench.v1.DescribeReply.parts:type_name -> psbench.v1.PartDescription
@@ -6547,7 +6755,7 @@ var file_psbench_proto_depIdxs = []int32{
 	18,  // 9: psbench.v1.ConfigureRequest.bench:type_name -> psbench.v1.BenchRole
 	11,  // 10: psbench.v1.ConfigureRequest.check:type_name -> psbench.v1.Check
 	9,   // 11: psbench.v1.TrainerRole.local:type_name -> psbench.v1.PartChoice
-	85,  // 12: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
+	88,  // 12: psbench.v1.TrainerRole.maps:type_name -> psbench.v1.TrainerRole.MapsEntry
 	19,  // 13: psbench.v1.TrainerRole.model:type_name -> psbench.v1.ModelEnv
 	9,   // 14: psbench.v1.ServerRole.model:type_name -> psbench.v1.PartChoice
 	19,  // 15: psbench.v1.ServerRole.model_env:type_name -> psbench.v1.ModelEnv
@@ -6561,121 +6769,126 @@ var file_psbench_proto_depIdxs = []int32{
 	23,  // 23: psbench.v1.ModelDescription.inputs:type_name -> psbench.v1.Inputs
 	22,  // 24: psbench.v1.PlanRequest.model:type_name -> psbench.v1.ModelDescription
 	21,  // 25: psbench.v1.PlanRequest.tables:type_name -> psbench.v1.Table
-	27,  // 26: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
-	23,  // 27: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
-	28,  // 28: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
-	23,  // 29: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
-	30,  // 30: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
-	33,  // 31: psbench.v1.PartitionRequest.companion:type_name -> psbench.v1.Peer
-	32,  // 32: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
-	33,  // 33: psbench.v1.Group.members:type_name -> psbench.v1.Peer
-	36,  // 34: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
-	38,  // 35: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
-	39,  // 36: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
-	40,  // 37: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
-	41,  // 38: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
-	42,  // 39: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
-	27,  // 40: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
-	22,  // 41: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
-	33,  // 42: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
-	32,  // 43: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
-	37,  // 44: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
-	86,  // 45: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
-	43,  // 46: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
-	33,  // 47: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
-	33,  // 48: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
-	34,  // 49: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
-	34,  // 50: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
-	34,  // 51: psbench.v1.HookLinks.together:type_name -> psbench.v1.Group
-	27,  // 52: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
-	33,  // 53: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
-	33,  // 54: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
-	43,  // 55: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
-	33,  // 56: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
-	33,  // 57: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
-	33,  // 58: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
-	27,  // 59: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
-	37,  // 60: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
-	27,  // 61: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
-	33,  // 62: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
-	34,  // 63: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
-	34,  // 64: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
-	34,  // 65: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
-	33,  // 66: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
-	34,  // 67: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
-	33,  // 68: psbench.v1.BenchLinks.asked:type_name -> psbench.v1.Peer
-	21,  // 69: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	87,  // 70: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	88,  // 71: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	53,  // 72: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 73: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 74: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	64,  // 75: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	61,  // 76: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	53,  // 77: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	63,  // 78: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	62,  // 79: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	76,  // 80: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	66,  // 81: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	67,  // 82: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	68,  // 83: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	69,  // 84: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	70,  // 85: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
-	72,  // 86: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
-	60,  // 87: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
-	65,  // 88: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	65,  // 89: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	65,  // 90: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	89,  // 91: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 92: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
-	71,  // 93: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
-	71,  // 94: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
-	74,  // 95: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
-	3,   // 96: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	3,   // 97: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	81,  // 98: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	82,  // 99: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	84,  // 100: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	83,  // 101: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 102: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 103: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	4,   // 104: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	33,  // 105: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	5,   // 106: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	10,  // 107: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	25,  // 108: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	29,  // 109: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	35,  // 110: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	45,  // 111: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	47,  // 112: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	49,  // 113: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	51,  // 114: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	54,  // 115: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	58,  // 116: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	56,  // 117: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	73,  // 118: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
-	77,  // 119: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	79,  // 120: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	6,   // 121: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	20,  // 122: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	26,  // 123: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	31,  // 124: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	44,  // 125: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	46,  // 126: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	48,  // 127: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	50,  // 128: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	52,  // 129: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	55,  // 130: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	59,  // 131: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	57,  // 132: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	75,  // 133: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
-	78,  // 134: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	80,  // 135: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	121, // [121:136] is the sub-list for method output_type
-	106, // [106:121] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	30,  // 26: psbench.v1.PlanRequest.buckets:type_name -> psbench.v1.Bucket
+	30,  // 27: psbench.v1.PlanReply.buckets:type_name -> psbench.v1.Bucket
+	23,  // 28: psbench.v1.PlanReply.inputs:type_name -> psbench.v1.Inputs
+	27,  // 29: psbench.v1.PlanReply.traffic:type_name -> psbench.v1.Rounds
+	28,  // 30: psbench.v1.Rounds.rounds:type_name -> psbench.v1.Round
+	29,  // 31: psbench.v1.Round.operations:type_name -> psbench.v1.Operation
+	31,  // 32: psbench.v1.Bucket.parameters:type_name -> psbench.v1.Span
+	23,  // 33: psbench.v1.PartitionRequest.inputs:type_name -> psbench.v1.Inputs
+	33,  // 34: psbench.v1.PartitionRequest.sets:type_name -> psbench.v1.TrainerSet
+	36,  // 35: psbench.v1.PartitionRequest.companion:type_name -> psbench.v1.Peer
+	35,  // 36: psbench.v1.PartitionReply.shares:type_name -> psbench.v1.Share
+	36,  // 37: psbench.v1.Group.members:type_name -> psbench.v1.Peer
+	39,  // 38: psbench.v1.ConnectRequest.trainer:type_name -> psbench.v1.TrainerLinks
+	41,  // 39: psbench.v1.ConnectRequest.server:type_name -> psbench.v1.ServerLinks
+	42,  // 40: psbench.v1.ConnectRequest.table:type_name -> psbench.v1.TableLinks
+	43,  // 41: psbench.v1.ConnectRequest.data:type_name -> psbench.v1.DataLinks
+	44,  // 42: psbench.v1.ConnectRequest.companion:type_name -> psbench.v1.CompanionLinks
+	45,  // 43: psbench.v1.ConnectRequest.bench:type_name -> psbench.v1.BenchLinks
+	30,  // 44: psbench.v1.TrainerLinks.buckets:type_name -> psbench.v1.Bucket
+	22,  // 45: psbench.v1.TrainerLinks.model:type_name -> psbench.v1.ModelDescription
+	36,  // 46: psbench.v1.TrainerLinks.data:type_name -> psbench.v1.Peer
+	35,  // 47: psbench.v1.TrainerLinks.share:type_name -> psbench.v1.Share
+	40,  // 48: psbench.v1.TrainerLinks.hook:type_name -> psbench.v1.HookLinks
+	89,  // 49: psbench.v1.TrainerLinks.companions:type_name -> psbench.v1.TrainerLinks.CompanionsEntry
+	46,  // 50: psbench.v1.TrainerLinks.lookup:type_name -> psbench.v1.Lookup
+	36,  // 51: psbench.v1.TrainerLinks.table_servers:type_name -> psbench.v1.Peer
+	36,  // 52: psbench.v1.HookLinks.server:type_name -> psbench.v1.Peer
+	37,  // 53: psbench.v1.HookLinks.group:type_name -> psbench.v1.Group
+	37,  // 54: psbench.v1.HookLinks.default:type_name -> psbench.v1.Group
+	37,  // 55: psbench.v1.HookLinks.together:type_name -> psbench.v1.Group
+	27,  // 56: psbench.v1.HookLinks.traffic:type_name -> psbench.v1.Rounds
+	30,  // 57: psbench.v1.ServerLinks.buckets:type_name -> psbench.v1.Bucket
+	36,  // 58: psbench.v1.ServerLinks.trainers:type_name -> psbench.v1.Peer
+	36,  // 59: psbench.v1.ServerLinks.companion:type_name -> psbench.v1.Peer
+	46,  // 60: psbench.v1.TableLinks.lookup:type_name -> psbench.v1.Lookup
+	36,  // 61: psbench.v1.TableLinks.trainers:type_name -> psbench.v1.Peer
+	36,  // 62: psbench.v1.DataLinks.trainers:type_name -> psbench.v1.Peer
+	36,  // 63: psbench.v1.CompanionLinks.trainer:type_name -> psbench.v1.Peer
+	30,  // 64: psbench.v1.CompanionLinks.buckets:type_name -> psbench.v1.Bucket
+	40,  // 65: psbench.v1.CompanionLinks.hook:type_name -> psbench.v1.HookLinks
+	30,  // 66: psbench.v1.BenchLinks.buckets:type_name -> psbench.v1.Bucket
+	36,  // 67: psbench.v1.BenchLinks.server:type_name -> psbench.v1.Peer
+	37,  // 68: psbench.v1.BenchLinks.group:type_name -> psbench.v1.Group
+	37,  // 69: psbench.v1.BenchLinks.sync:type_name -> psbench.v1.Group
+	37,  // 70: psbench.v1.BenchLinks.default:type_name -> psbench.v1.Group
+	36,  // 71: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
+	37,  // 72: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
+	36,  // 73: psbench.v1.BenchLinks.asked:type_name -> psbench.v1.Peer
+	21,  // 74: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	90,  // 75: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	91,  // 76: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	56,  // 77: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 78: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 79: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	67,  // 80: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	64,  // 81: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	56,  // 82: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	66,  // 83: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	65,  // 84: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	79,  // 85: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	69,  // 86: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	70,  // 87: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	71,  // 88: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	72,  // 89: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	73,  // 90: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
+	75,  // 91: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
+	63,  // 92: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
+	68,  // 93: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	68,  // 94: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	68,  // 95: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	92,  // 96: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 97: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
+	74,  // 98: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
+	74,  // 99: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
+	77,  // 100: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
+	3,   // 101: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	3,   // 102: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	84,  // 103: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	85,  // 104: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	87,  // 105: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	86,  // 106: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 107: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 108: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	4,   // 109: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	36,  // 110: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	5,   // 111: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	10,  // 112: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	25,  // 113: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	32,  // 114: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	38,  // 115: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	48,  // 116: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	50,  // 117: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	52,  // 118: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	54,  // 119: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	57,  // 120: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	61,  // 121: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	59,  // 122: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	76,  // 123: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
+	80,  // 124: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	82,  // 125: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	6,   // 126: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	20,  // 127: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	26,  // 128: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	34,  // 129: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	47,  // 130: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	49,  // 131: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	51,  // 132: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	53,  // 133: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	55,  // 134: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	58,  // 135: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	62,  // 136: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	60,  // 137: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	78,  // 138: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
+	81,  // 139: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	83,  // 140: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	126, // [126:141] is the sub-list for method output_type
+	111, // [111:126] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }
@@ -6695,7 +6908,7 @@ func file_psbench_proto_init() {
 		(*ConfigureReply_Model)(nil),
 		(*ConfigureReply_Table)(nil),
 	}
-	file_psbench_proto_msgTypes[30].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[33].OneofWrappers = []any{
 		(*ConnectRequest_Trainer)(nil),
 		(*ConnectRequest_Server)(nil),
 		(*ConnectRequest_Table)(nil),
@@ -6703,8 +6916,8 @@ func file_psbench_proto_init() {
 		(*ConnectRequest_Companion)(nil),
 		(*ConnectRequest_Bench)(nil),
 	}
-	file_psbench_proto_msgTypes[40].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[54].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[43].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[57].OneofWrappers = []any{
 		(*CollectReply_Series)(nil),
 		(*CollectReply_Losses)(nil),
 		(*CollectReply_Work)(nil),
@@ -6720,8 +6933,8 @@ func file_psbench_proto_init() {
 		(*CollectReply_Checked)(nil),
 		(*CollectReply_Replica)(nil),
 	}
-	file_psbench_proto_msgTypes[58].OneofWrappers = []any{}
-	file_psbench_proto_msgTypes[75].OneofWrappers = []any{
+	file_psbench_proto_msgTypes[61].OneofWrappers = []any{}
+	file_psbench_proto_msgTypes[78].OneofWrappers = []any{
 		(*Event_Heartbeat)(nil),
 		(*Event_Progress)(nil),
 		(*Event_Failure)(nil),
@@ -6733,7 +6946,7 @@ func file_psbench_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_psbench_proto_rawDesc), len(file_psbench_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   85,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -50,7 +50,7 @@ type PartClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error)
 	// Configure makes the process be one part of one rank.
 	Configure(ctx context.Context, in *ConfigureRequest, opts ...grpc.CallOption) (*ConfigureReply, error)
-	// Plan asks a trainer for its buckets.
+	// Plan asks a trainer for its buckets, and the process with the hook for the hook's traffic.
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanReply, error)
 	// Partition asks the data process to validate and cut the batches and to share them out.
 	Partition(ctx context.Context, in *PartitionRequest, opts ...grpc.CallOption) (*PartitionReply, error)
@@ -265,7 +265,7 @@ type PartServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeReply, error)
 	// Configure makes the process be one part of one rank.
 	Configure(context.Context, *ConfigureRequest) (*ConfigureReply, error)
-	// Plan asks a trainer for its buckets.
+	// Plan asks a trainer for its buckets, and the process with the hook for the hook's traffic.
 	Plan(context.Context, *PlanRequest) (*PlanReply, error)
 	// Partition asks the data process to validate and cut the batches and to share them out.
 	Partition(context.Context, *PartitionRequest) (*PartitionReply, error)

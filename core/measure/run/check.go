@@ -188,6 +188,9 @@ func (r *run) unchecked() (list []result.Unchecked) {
 					plugin))
 		}
 	}
+	if r.traffic() != nil {
+		add("payloads of the rounds of hook "+hook.Key, "--check keeps slices of buckets alone")
+	}
 	joiner := r.processes.trainers[0].joiner()
 	add("payloads of hook "+hook.Key, oldContract(joiner))
 	if hook.Plugin.Name != registry.Builtin && !r.checksHook() {

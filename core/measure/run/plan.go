@@ -47,6 +47,9 @@ func (r *run) planAndPartition(ctx context.Context) error {
 	if err := r.agreeOnPlan(); err != nil {
 		return err
 	}
+	if err := r.planTraffic(ctx); err != nil {
+		return err
+	}
 	// This call has no deadline, because reading all data may take any time. The data process itself reports a stall.
 	if err := cluster.Each(ctx, r.cluster, []*process{r.processes.data}, cluster.Unbounded, r.partition); err != nil {
 		return err

@@ -34,10 +34,11 @@ type process struct {
 	collected    collected
 }
 
-// plan holds the buckets that a trainer reduces and the inputs that it takes.
+// plan holds the buckets that a trainer reduces, the inputs that it takes and the traffic of its hook.
 type plan struct {
 	buckets []tensor.BucketSpec
 	inputs  *sdk.InputSpec // nil if the trainer stated none
+	traffic sdk.Traffic    // of the hook, if the process holds one that plans
 }
 
 // processes holds all processes of a run.

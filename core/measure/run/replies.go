@@ -23,9 +23,10 @@ func (p *process) configured(reply *proto.ConfigureReply) {
 	}
 }
 
-// planned stores the plan of a trainer.
+// planned stores the plan of a trainer or of a hook's companion.
 func (p *process) planned(reply *proto.PlanReply) {
-	p.plan = plan{buckets: convert.BucketsFromProto(reply.GetBuckets())}
+	p.plan = plan{buckets: convert.BucketsFromProto(reply.GetBuckets()),
+		traffic: convert.TrafficFromProto(reply.GetTraffic())}
 	if in := reply.GetInputs(); in != nil {
 		p.plan.inputs = new(convert.InputsFromProto(in))
 	}

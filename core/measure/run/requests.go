@@ -142,6 +142,11 @@ func (r *run) planRequest(tables []comm.TableSpec) *proto.PlanRequest {
 	return &proto.PlanRequest{Model: convert.ModelToProto(r.model), Tables: convert.TablesToProto(tables)}
 }
 
+// trafficRequest asks a companion with the hook for the traffic of the buckets.
+func (r *run) trafficRequest() *proto.PlanRequest {
+	return &proto.PlanRequest{Buckets: convert.BucketsToProto(r.buckets())}
+}
+
 func (r *run) partitionRequest() *proto.PartitionRequest {
 	req := &proto.PartitionRequest{
 		Inputs:    convert.InputsToProto(*r.inputs()),
@@ -265,7 +270,7 @@ func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 
 // serverLinks lists the processes that will join a server: the holders of its trainers' hooks.
 func (r *run) serverLinks(server *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(r.buckets()), Companion: r.partOf(server)}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(r.pushed()), Companion: r.partOf(server)}
 	if !r.e.Links.Server {
 		return links
 	}
@@ -278,7 +283,7 @@ func (r *run) serverLinks(server *process) *proto.ServerLinks {
 
 // hookLinks lists the links that the process with a rank's hook joins.
 func (r *run) hookLinks(rank int) *proto.HookLinks {
-	links, joiner := &proto.HookLinks{}, r.processes.trainers[rank].joiner()
+	links, joiner := &proto.HookLinks{Traffic: convert.TrafficToProto(r.traffic())}, r.processes.trainers[rank].joiner()
 	if server, ok := r.e.World.ServerOf(rank); ok && r.e.Links.Server {
 		for _, p := range r.processes.servers {
 			if p.rank == server {

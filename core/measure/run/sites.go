@@ -69,7 +69,7 @@ func (r *run) checkTogether() error {
 // find enough free memory.
 func (r *run) reserve() error {
 	trainers, servers := cluster.AtCore(r.processes.trainers), cluster.AtCore(r.processes.servers)
-	if err := r.e.Fabric.ReserveStores(cluster.Names(trainers), r.result.Buckets); err != nil {
+	if err := r.e.Fabric.ReserveStores(cluster.Names(trainers), r.stored()); err != nil {
 		return err
 	}
 	if r.lookup == nil {

@@ -99,6 +99,8 @@ type Part struct {
 	// Answers is what the part declares to answer or to leave in a bucket. Answers is the mean if the part averages
 	// like a built-in part. Answers is "" if the part declares nothing.
 	Answers sdk.Answers
+	// Plans reports that a hook plans its traffic.
+	Plans bool
 	// Targets is the kind of targets that a criterion takes.
 	Targets sdk.TargetKind
 	// Asynchronous means that the part is a server which answers before all of its trainers have pushed.

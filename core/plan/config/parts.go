@@ -84,7 +84,7 @@ func (r *resolver) configureParts(ctx context.Context) error {
 			Key: c.Key, Plugin: r.bounded(c.Plugin), Settings: raw,
 			Elementwise: d.Timing != 0 && (r.exp.CUDA == nil || !r.exp.CUDA.whole), Adds: d.Adds, Answers: d.Plain(),
 			Asynchronous: r.asynchronous(d, settings), Protocol: d.Protocol,
-			RanksDiffer: d.RanksDiffer, OnArrival: d.Timing == sdk.OnArrival,
+			RanksDiffer: d.RanksDiffer, Plans: d.Plans, OnArrival: d.Timing == sdk.OnArrival,
 			Targets: d.Targets,
 		}
 		for _, s := range settings {

@@ -45,6 +45,11 @@ func NewHook(p *process.Process, env sdk.HookEnv) *HookRole {
 	return &HookRole{Process: p, env: env}
 }
 
+// Plan returns the hook's traffic plan for these buckets, or nil if the hook plans nothing.
+func (r *HookRole) Plan(buckets []tensor.BucketSpec) (sdk.Traffic, error) {
+	return r.PlanTraffic(r.Part(), sdk.TrafficEnv{Trainers: r.env.Trainers, Buckets: buckets})
+}
+
 // HookPeers are the processes that a hook's process connects to.
 type HookPeers struct {
 	Trainer process.Peer
@@ -84,6 +89,9 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	r.Own(port)
 	r.env.Buckets = specs
 	if r.env.Links, err = r.JoinLinks(peers.Links, port.Stores(0)[0]); err != nil {
+		return nil, err
+	}
+	if r.env.Rounds, err = r.JoinTraffic(peers.Links); err != nil {
 		return nil, err
 	}
 	if r.hook, err = hosted.NewHookBeside(r.Process, r.Part(), r.env); err != nil {

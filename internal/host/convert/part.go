@@ -15,7 +15,7 @@ func PartToProto(p sdk.Part) *proto.PartDescription {
 	out := &proto.PartDescription{
 		Kind: string(p.Kind), Key: p.Key, Serves: string(p.Serves), Needs: string(p.Needs),
 		Timing: timings[p.Timing], Computes: p.Computes, Asynchronous: p.Asynchronous, Quorum: p.Quorum,
-		Protocol: p.Protocol, Adds: p.Adds,
+		Protocol: p.Protocol, Adds: p.Adds, Plans: p.Plans,
 		RanksDiffer: p.RanksDiffer, Answers: string(p.Answers),
 		Targets:    string(p.Targets),
 		Stochastic: p.Stochastic, SmallestBatch: int64(p.SmallestBatch),
@@ -36,7 +36,7 @@ func PartFromProto(d *proto.PartDescription) sdk.Part {
 		Kind: sdk.Kind(d.GetKind()), Key: d.GetKey(), Serves: sdk.Service(d.GetServes()),
 		Needs:    sdk.Service(d.GetNeeds()),
 		Computes: d.GetComputes(), Asynchronous: d.GetAsynchronous(), Quorum: d.GetQuorum(), Protocol: d.GetProtocol(),
-		Adds:        d.GetAdds(),
+		Adds: d.GetAdds(), Plans: d.GetPlans(),
 		RanksDiffer: d.GetRanksDiffer(), Answers: sdk.Answers(d.GetAnswers()),
 		Targets:    sdk.TargetKind(d.GetTargets()),
 		Stochastic: d.GetStochastic(), SmallestBatch: int(d.GetSmallestBatch()),

@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/fault"
 	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -96,6 +97,9 @@ func newHook(p *process.Process, choice process.Choice, env sdk.HookEnv, onTrain
 	env.Rank, env.Name, env.Recorder = p.Rank(), p.Name(), p.Recorder
 	s := newStamps(&env, onTrainer)
 	w := newWatch(&env, s)
+	if rounds, ok := env.Rounds.(*traffic.Rounds); ok {
+		rounds.Started = s.called
+	}
 	hook, err := process.Build[sdk.Hook](p, choice, env)
 	if err != nil {
 		return nil, err

@@ -63,4 +63,6 @@ type HookLinks struct {
 	Group, Default *Group
 	// Together holds the trainers of this host that push to the server as one.
 	Together *Group
+	// Traffic is the hook's plan; nil if the hook plans nothing.
+	Traffic sdk.Traffic
 }

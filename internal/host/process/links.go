@@ -8,6 +8,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
 )
@@ -22,6 +23,7 @@ const (
 	PurposeBatches   = "batches"   // a trainer to the data process
 	PurposeCompanion = "companion" // a trainer to a companion
 	PurposePart      = "part"      // a host to a companion that speaks the protocol
+	purposeRound     = "round %d"  // the ring of a round of a traffic plan
 )
 
 // Dial connects to a process that accepts links for this purpose. The process closes connections of
@@ -77,10 +79,17 @@ func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 	return wire.Links{Self: p.Name(), Conns: conns, Timeout: p.Timeout}
 }
 
-// JoinLinks connects the links that the hook uses. JoinLinks runs in the process that holds the
-// hook. store holds the rank's buckets, which may lie in device memory. If the process has a
-// keeper, the keeper keeps slices of the links' exchanges.
+// JoinLinks connects the links that carry the hook's buckets. JoinLinks runs in the process that
+// holds the hook. store holds the rank's buckets, which may lie in device memory. If the process has
+// a keeper, the keeper keeps slices of the links' exchanges. A traffic plan may need only some of
+// these links: JoinTraffic connects the others.
 func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
+	if pushed, _ := traffic.Payloads(links.Traffic); len(pushed) > 0 {
+		links.Server = nil
+	}
+	if traffic.Covers(links.Traffic, len(store.Buckets)) {
+		links = HookLinks{}
+	}
 	over := p.Fabric
 	if device, ok := p.Engine.(comm.Device); ok && store.Lent != nil {
 		over = over.On(device)

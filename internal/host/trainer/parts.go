@@ -133,6 +133,9 @@ func (r *Role) connectHook(links process.HookLinks, beside *companions, facts ma
 			return err
 		}
 		r.parts.Links = env.Links
+		if env.Rounds, err = r.JoinTraffic(links); err != nil {
+			return err
+		}
 		r.share(refused, facts)
 		newHook := hosted.NewHook
 		if r.staged != nil && r.parts.AwaitShared == nil { // the reducer's goroutine calls the hook

@@ -61,7 +61,7 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 			if c.key == "planning" && env.Server != "embedding" {
 				t.Errorf("the trainer's server is %q", env.Server)
 			}
-			buckets, inputs, err := r.Plan(*r.DescribeModel(), c.tables)
+			plan, err := r.Plan(*r.DescribeModel(), c.tables)
 			if c.err != "" {
 				if err == nil || err.Error() != c.err {
 					t.Errorf("%s with %v: %v, want %q", c.key, c.tables, err, c.err)
@@ -69,8 +69,8 @@ func TestTrainerPlansItsInputs(t *testing.T) {
 				return
 			}
 			hosttest.Must(t, err)
-			if !cmp.Equal(c.want, inputs) || len(buckets) != 1 {
-				t.Errorf("%s: %d buckets and inputs %v, want 1 and %v", c.key, len(buckets), inputs, c.want)
+			if !cmp.Equal(c.want, plan.Inputs) || len(plan.Buckets) != 1 {
+				t.Errorf("%s: %d buckets and inputs %v, want 1 and %v", c.key, len(plan.Buckets), plan.Inputs, c.want)
 			}
 		})
 	}

@@ -108,25 +108,37 @@ func (r *Role) DescribeModel() *layout.Model {
 	return layout.Describe(r.model)
 }
 
-// Plan divides the parameters of the run's model into buckets. Plan also returns the input limits
-// that the data must meet if servers hold these tables.
-func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) ([]tensor.BucketSpec, sdk.InputSpec, error) {
+// Plan is the plan of a rank.
+type Plan struct {
+	Buckets []tensor.BucketSpec
+	Inputs  sdk.InputSpec // input limits of the data
+	Traffic sdk.Traffic   // of the hook, if the process holds it; nil if the hook plans nothing
+}
+
+// Plan divides the parameters of the run's model into buckets. The plan's inputs are the limits that
+// the data must meet if servers hold these tables.
+func (r *Role) Plan(model layout.Model, tables []comm.TableSpec) (plan Plan, err error) {
 	r.specs = model.Parameters
 	for k := range r.specs {
 		if err := layout.CheckShape(&r.specs[k]); err != nil {
-			return nil, sdk.InputSpec{}, err
+			return plan, err
 		}
 	}
-	var err error
 	if r.inputs, err = r.planInputs(model.Inputs, tables); err != nil {
-		return nil, r.inputs, err
+		return plan, err
 	}
 	r.inputs.Targets = max(1, r.inputs.Targets)
-	plan, err := r.trainer.Plan(r.specs)
-	if err = fault.Of(r.Title(), "Plan", err); err == nil {
-		err = layout.CheckPlan(r.specs, plan)
+	plan.Inputs = r.inputs
+	if plan.Buckets, err = r.trainer.Plan(r.specs); err != nil {
+		return plan, fault.Of(r.Title(), "Plan", err)
 	}
-	return plan, r.inputs, err
+	if err = layout.CheckPlan(r.specs, plan.Buckets); err != nil {
+		return plan, err
+	}
+	if hook, ok := r.config.local(sdk.KindHook); ok {
+		plan.Traffic, err = r.PlanTraffic(hook, sdk.TrafficEnv{Trainers: r.config.Trainers, Buckets: plan.Buckets})
+	}
+	return plan, err
 }
 
 // planInputs returns the input limits of the data. The data has the model's own limits, unless the

@@ -110,10 +110,10 @@ func newWorldOf(t *testing.T, parts []sdk.Part, key string, transport string, se
 		peers.Model = *m
 	}
 	trainer = hosttest.PeerOf(w.trainer.Process)
-	var inputs sdk.InputSpec
-	peers.Buckets, inputs, err = w.trainer.Plan(peers.Model, nil)
+	plan, err := w.trainer.Plan(peers.Model, nil)
 	hosttest.Must(t, err)
-	partition, err := data.Partition(partitionOf(inputs))
+	peers.Buckets = plan.Buckets
+	partition, err := data.Partition(partitionOf(plan.Inputs))
 	hosttest.Must(t, err)
 	peers.Source.Share, peers.Source.Streamed = partition.Shares[0], partition.Streamed
 	joined := make(chan error, len(joins))

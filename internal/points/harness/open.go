@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/server"
 	"github.com/psbench/psbench/internal/host/table"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
@@ -52,6 +53,12 @@ func (w *world) open(ranks int) (err error) {
 			return err
 		}
 		w.plan = w.ranks[0].plan
+	}
+	if err := w.together(func(i int) error { return w.planTraffic(w.ranks[i], w.rankProcess(i)) }); err != nil {
+		return err
+	}
+	if err := w.agree(); err != nil {
+		return err
 	}
 	served := make(chan error, 1)
 	go func() { served <- w.serve(p.members) }()
@@ -143,7 +150,11 @@ func (w *world) serve(trainers []process.Peer) error {
 	if w.server == nil {
 		return nil
 	}
-	_, err := w.server.Connect(server.Peers{Buckets: w.plan, Trainers: trainers})
+	buckets := w.plan
+	if pushed, _ := traffic.Payloads(w.ranks[0].traffic); len(pushed) > 0 {
+		buckets = pushed
+	}
+	_, err := w.server.Connect(server.Peers{Buckets: buckets, Trainers: trainers})
 	return err
 }
 
@@ -182,10 +193,16 @@ func (w *world) equip(r *Rank, p *process.Process, to peers) (err error) {
 		return err
 	}
 	r.Buckets = store.Buckets
-	if r.Links, err = p.JoinLinks(to.links(w.subject.Part.Links, r.Position), store); err != nil {
+	links := to.links(w.subject.Part.Links, r.Position)
+	links.Traffic = r.traffic
+	if r.Links, err = p.JoinLinks(links, store); err != nil {
 		return err
 	}
-	r.Hook, err = hosted.NewHook(p, choice, sdk.HookEnv{Trainers: r.Size, Buckets: w.plan, Seed: 7, Links: r.Links})
+	env := sdk.HookEnv{Trainers: r.Size, Buckets: w.plan, Seed: 7, Links: r.Links}
+	if env.Rounds, err = p.JoinTraffic(links); err != nil {
+		return err
+	}
+	r.Hook, err = hosted.NewHook(p, choice, env)
 	return err
 }
 

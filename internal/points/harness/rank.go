@@ -25,10 +25,11 @@ type Rank struct {
 	// TableBatch is the number of the next table call.
 	TableBatch int64
 
-	plan   []tensor.BucketSpec
-	inputs sdk.InputSpec     // inputs of its data
-	calls  *ledger           // calls of its parts
-	noted  map[string]string // digests of pass 0
+	plan    []tensor.BucketSpec
+	inputs  sdk.InputSpec     // inputs of its data
+	traffic sdk.Traffic       // plan of its hook
+	calls   *ledger           // calls of its parts
+	noted   map[string]string // digests of pass 0
 }
 
 // NewRank returns a rank that is ready to carry out a point on s.

@@ -61,7 +61,8 @@ func kit(part sdk.Part) process.Choice {
 	return process.Choice{Kind: part.Kind, Key: part.Key, Settings: []byte("{}")}
 }
 
-// Buckets returns the buckets for the tests: one for each parameter of Sizes, and an empty one.
+// Buckets returns the buckets for the tests: one for each parameter of Sizes, and an empty one
+// unless a hook plans its traffic.
 func (s *Subject) Buckets(large bool) []tensor.BucketSpec {
 	var list []tensor.BucketSpec
 	for i, p := range (&toys.Sizes{DenseOnly: s.GetsDense(), Large: large}).Parameters() {
@@ -70,6 +71,9 @@ func (s *Subject) Buckets(large bool) []tensor.BucketSpec {
 			capacity = allRows
 		}
 		list = append(list, bucketOf(i, p, capacity))
+	}
+	if s.Part.Plans { // no plan has a payload for it
+		return list
 	}
 	return append(list, tensor.BucketSpec{Index: len(list)})
 }

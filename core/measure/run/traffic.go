@@ -1,0 +1,77 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/internal/host/traffic"
+	"github.com/psbench/psbench/sdk"
+)
+
+// planTraffic makes sure that the hooks of all ranks have made the same traffic plan. A trainer that holds its hook has
+// answered with the plan already; a companion with the hook is asked now.
+func (r *run) planTraffic(ctx context.Context) error {
+	hook := r.e.Parts[sdk.KindHook]
+	if !hook.Plans {
+		return nil
+	}
+	var beside []*process
+	for _, t := range r.processes.trainers {
+		if holder := t.holder(sdk.KindHook); holder != t {
+			beside = append(beside, holder)
+		}
+	}
+	err := cluster.Each(ctx, r.cluster, beside, cluster.Wait{Limit: r.e.Timeout, For: "its plan"},
+		func(ctx context.Context, p *process) error {
+			reply, err := p.Plan(ctx, r.trafficRequest())
+			p.planned(reply)
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	return r.agreeOnTraffic()
+}
+
+// agreeOnTraffic returns an error unless all hooks made the same, possible plan.
+func (r *run) agreeOnTraffic() error {
+	first := r.processes.trainers[0].holder(sdk.KindHook)
+	for _, t := range r.processes.trainers {
+		p := t.holder(sdk.KindHook)
+		if difference := traffic.Difference(first.plan.traffic, p.plan.traffic, first.Name, p.Name); difference != "" {
+			return errors.New(difference + ": a hook's plan must depend on the buckets and the settings alone")
+		}
+	}
+	var links []sdk.Link
+	if r.e.Links.Server {
+		links = append(links, sdk.LinkServer)
+	}
+	if r.e.Links.Group {
+		links = append(links, sdk.LinkGroup)
+	}
+	if err := traffic.Check(r.traffic(), r.buckets(), len(r.processes.trainers), links); err != nil {
+		return fmt.Errorf("%s plans its traffic, but %w", first.Name, err)
+	}
+	return nil
+}
+
+// traffic returns the plan that all hooks have made; nil if they plan nothing.
+func (r *run) traffic() sdk.Traffic { return r.processes.trainers[0].holder(sdk.KindHook).plan.traffic }
+
+// pushed returns the specs of what servers take: the payloads that hooks plan to push, or else the buckets.
+func (r *run) pushed() []tensor.BucketSpec {
+	if pushed, _ := traffic.Payloads(r.traffic()); len(pushed) > 0 {
+		return pushed
+	}
+	return r.buckets()
+}
+
+// stored returns the specs of everything that a rank stores: its buckets and the payloads of its hook.
+func (r *run) stored() []tensor.BucketSpec {
+	pushed, grouped := traffic.Payloads(r.traffic())
+	return slices.Concat(r.result.Buckets, pushed, slices.Concat(grouped...))
+}
