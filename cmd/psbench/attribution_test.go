@@ -122,7 +122,7 @@ func lateRegistry(t *testing.T) map[string]any {
 		},
 		"trainer_map": map[string]any{"ddp_here": here},
 		"ddp_hook_map": map[string]any{"late": here, "nap_server": here, "nap_group": here,
-			"scattering": here, "scaling": here, "halves": here, "misplanned": here},
+			"scattering": here, "scaling": here, "pieces": here, "misplanned": here},
 		"server_map": map[string]any{"slow": here},
 	}
 }

@@ -30,6 +30,9 @@ var Aggregates = Version{2, 4}
 // FloatTargets is the first version whose trainers and models accept numeric targets.
 var FloatTargets = Version{2, 5}
 
+// Plans is the first version whose trainers lay the traffic plans of parts in other languages.
+var Plans = Version{2, 6}
+
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Major, v.Minor) }
 
 // ParseVersion parses the text that String writes. ParseVersion returns 0.0 if text is not a

@@ -26,13 +26,14 @@ from .criterion import Criterion, CriterionEnv
 from .data import Data, DataEnv, Limits, Samples
 from .exchange import Exchange
 from .gradients import Bucket, BucketSpec, Gradient, Span
-from .hook import Group, Hook, HookEnv, HookState, Operation
+from .hook import Group, Hook, HookEnv, HookState, Operation, PlanEnv
 from .hook import Server as ServerLink
 from .model import Batch, Emit, Inputs, Model, ModelEnv, Parameter
 from .parts import DeclarationError, Env, Part, now
 from .recorder import Counter, Gauge, Histogram, Recorder, Series
 from .server import OwnGradient, Push, Server, ServerEnv, SynchronousServer
 from .settings import setting
+from .traffic import Transfer, from_bfloat16, to_bfloat16
 
 stdout.keep()
 
@@ -42,8 +43,8 @@ __all__ = [
     "Batch", "Bucket", "BucketSpec", "Counter", "Criterion", "CriterionEnv", "Data", "DataEnv",
     "DeclarationError", "Emit", "Env", "Exchange", "Gauge", "Gradient", "Group", "Histogram", "Hook", "HookEnv",
     "HookState", "Inputs", "Limits", "Model", "ModelEnv", "Operation", "OwnGradient", "Parameter", "Part",
-    "Push", "Recorder", "Samples", "Series", "Server", "ServerEnv", "ServerLink", "Span", "SynchronousServer",
-    "now", "serve", "setting",
+    "PlanEnv", "Push", "Recorder", "Samples", "Series", "Server", "ServerEnv", "ServerLink", "Span", "SynchronousServer",
+    "Transfer", "from_bfloat16", "now", "serve", "setting", "to_bfloat16",
 ]
 
 

@@ -124,12 +124,17 @@ class BucketSpec:
 class Bucket(Gradient):
     """A bucket with its gradient in place. See BucketSpec for the other attributes."""
 
-    __slots__ = ("spec", "index", "elements", "table_rows", "width", "parameters", "_made")
+    __slots__ = ("spec", "index", "elements", "table_rows", "width", "parameters", "payloads", "_made")
+
+    payloads: list[list[Any]]
+    """The payloads that the hook has planned for the bucket, by round and transfer: one-dimensional arrays
+    of the transfer's type, uint16 for bfloat16. They keep their values between iterations."""
 
     def __init__(self, spec: BucketSpec, values: Any, rows: Any = None) -> None:
         super().__init__(values, rows)
         self.spec, self.index, self.elements = spec, spec.index, spec.elements
         self.table_rows, self.width, self.parameters = spec.table_rows, spec.width, spec.parameters
+        self.payloads = []
         self._made: list[Any] = []  # operations on it that were not requested yet
 
     def __repr__(self) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Generator, Sequence
-from typing import ClassVar, Union
+from typing import Any, ClassVar, Union
 
 from .exchange import Answer, Exchange
 from .gradients import Bucket, BucketSpec
 from .parts import Env, Part
+from .traffic import Plan
 
 
 @dataclasses.dataclass
@@ -24,6 +25,18 @@ class HookEnv(Env):
     trainers: int = 1
     buckets: Sequence[BucketSpec] = ()
     seed: int = 0
+
+
+@dataclasses.dataclass
+class PlanEnv(Env):
+    """What a hook knows when it plans its traffic. All ranks must make the same plan.
+
+    trainers: number of trainers of the run.
+    buckets: the buckets that the hook will reduce. The capacity of sparse buckets is not known yet.
+    """
+
+    trainers: int = 1
+    buckets: Sequence[BucketSpec] = ()
 
 
 class HookState:
@@ -60,6 +73,8 @@ class Operation:
         return _NAMES[self.op]
 
     def __repr__(self) -> str:
+        if self.op == ROUND:
+            return f"self.round(bucket, {self.arg})"
         link = "server" if self.name == "push_pull" else "default" if self.flags else "group"
         return f"self.{link}.{self.name}(bucket)"
 
@@ -70,8 +85,9 @@ class Operation:
 
 
 _NAMES = {
-    0x69: "push_pull", 0x6A: "all_reduce", 0x6B: "average", 0x6C: "broadcast", 0x6D: "reduce_scatter", 0x6E: "all_gather", 0x6F: "all_to_all",
+    0x69: "push_pull", 0x6A: "all_reduce", 0x6B: "average", 0x6C: "broadcast", 0x6D: "reduce_scatter", 0x6E: "all_gather", 0x6F: "all_to_all", 0x72: "round",
 }
+ROUND = 0x72
 
 
 def check_asked(hook: Hook, bucket: Bucket) -> None:
@@ -178,6 +194,37 @@ class Hook(Part):
         during an operation.
         """
         raise NotImplementedError(f"hook {self.key} has no method reduce(self, state, bucket)")
+
+    @classmethod
+    def plan(cls, settings: Any, env: PlanEnv) -> Plan:
+        """Plans the traffic: for each bucket, the rounds of operations on payloads of their own.
+
+        Override it if the hook sends something else than its buckets. psbench calls it once, before it creates
+        the hook, and lays memory and links for the plan. ``reduce`` is then a generator for each bucket with
+        rounds: it fills ``bucket.payloads[k]`` and yields ``self.round(bucket, k)`` for each round k in order.
+        After the last round it writes the reduced gradient into ``bucket.values``::
+
+            class Bf16(psbench.Hook):
+                key = "bf16"
+                links = ("group",)
+
+                @classmethod
+                def plan(cls, settings, env):
+                    return [[[psbench.Transfer("average", "bfloat16", b.elements)]] for b in env.buckets]
+
+                def reduce(self, state, bucket):
+                    bucket.payloads[0][0][:] = psbench.to_bfloat16(bucket.values)
+                    yield self.round(bucket, 0)
+                    bucket.values[:] = psbench.from_bfloat16(bucket.payloads[0][0])
+
+        A plan that pushes to the server plans rounds for every bucket, unless the hook reduces the others over
+        a group.
+        """
+        raise NotImplementedError(f"hook {cls.key} has no class method plan(cls, settings, env)")
+
+    def round(self, bucket: Bucket, number: int) -> Operation:
+        """The operations of a round that the hook has planned for the bucket."""
+        return Operation(bucket, ROUND, 0, number)
 
     def answer(self, exchange: Exchange) -> Answer:
         """Returns the expected content of a reduced bucket, for a hook with ``answers = "own"``. Exchange

@@ -7,6 +7,7 @@ import unittest
 import numpy as np
 
 import psbench
+from psbench.companion.messages import message
 
 from .double import Companion, Frame, dense, sparse
 
@@ -43,7 +44,80 @@ class Local(Half):
             bucket.values[:] = 9
 
 
+class Planned(Half):
+    """Two rounds: a bfloat16 average beside a byte, then 64-bit integers. Bucket 1 has no rounds."""
+
+    key = "planned"
+
+    @classmethod
+    def plan(cls, settings, env):
+        first = [psbench.Transfer("average", "bfloat16", env.buckets[0].elements), psbench.Transfer("allgather", "uint8", 5)]
+        return [[first, [psbench.Transfer("broadcast", "int64", env.trainers, root=1)]], None]
+
+    def reduce(self, state, bucket):
+        if not bucket.payloads:
+            return self.group.average(bucket)
+        return self.rounds(bucket)
+
+    def rounds(self, bucket):
+        (values, numbers), (last,) = bucket.payloads
+        values[:] = psbench.to_bfloat16(bucket.values)
+        numbers[:] = range(5)
+        yield self.round(bucket, 0)
+        last[:] = 2**40
+        yield self.round(bucket, 1)
+        bucket.values[:] = psbench.from_bfloat16(values) + last[1]
+
+
 class HookTest(unittest.TestCase):
+    def test_a_plan_and_its_rounds(self):
+        with Companion(Planned, buckets=[dense(3), dense(1)], trainers=2, connect=False) as c:
+            plan = c.service.Plan(message("PlanRequest")(buckets=c.buckets), None).traffic
+            self.assertEqual([[[(o.kind, o.type, o.elements, o.root) for o in r.operations] for r in bucket.rounds] for bucket in plan],
+                             [[[("average", "bfloat16", 3, 0), ("allgather", "uint8", 5, 0)], [("broadcast", "int64", 2, 1)]], []])
+            c.connect()
+            gradient, other = c.host.tensor(4, 0, np.float32([1, -2, 3])), c.host.tensor(4, 1, np.float32([1]))
+            payloads = [c.host.tensor(28, i, np.zeros(n, np.uint8)) for i, n in enumerate((8, 8, 16))]
+            for batch in range(2):
+                gradient[:] = [1, -2, 3]
+                self.assertEqual(c.host.call(0x68, batch=batch, bucket=0), Frame(0x72, batch=batch, bucket=0))
+                self.assertEqual(payloads[0].view(np.uint16).tolist(), [0x3F80, 0xC000, 0x4040, 0])
+                self.assertEqual(payloads[1].tolist(), [0, 1, 2, 3, 4, 0, 0, 0])
+                self.assertEqual(c.host.call(0x68, batch=batch, bucket=1), Frame(0x6B, flags=0x80, batch=batch, bucket=1))
+                self.assertEqual(c.host.call(0x70, batch=batch, bucket=0, arg=0x72), Frame(0x72, batch=batch, bucket=0, arg=1))
+                self.assertEqual(payloads[2].view(np.int64).tolist(), [2**40, 2**40])
+                payloads[2].view(np.int64)[1] = 7
+                self.assertEqual(c.host.call(0x70, batch=batch, bucket=0, arg=0x72), Frame(0x71, batch=batch, bucket=0))
+                self.assertEqual(gradient.tolist(), [8, 5, 10])
+
+    def test_wrong_plans(self):
+        for given, want in (
+            (7, "a plan must be a list with the rounds of each bucket, not of type int"),
+            ([7], "the rounds of bucket 0 must be a list of rounds, not of type int"),
+            ([None, [7]], "a round of bucket 1 must be a list of psbench.Transfer, not of type int"),
+            ([[[7]]], "a round of bucket 0 must be a list of psbench.Transfer, but one element is of type int"),
+        ):
+            class Wrong(Planned):
+                plan = classmethod(lambda cls, settings, env: given)
+
+            with self.subTest(want), Companion(Wrong, buckets=[dense(1)], connect=False) as c:
+                with self.assertRaisesRegex(Exception, f"^hook planned, plan: TypeError: {want}$"):
+                    c.service.Plan(message("PlanRequest")(buckets=c.buckets), None)
+        with Companion(Half, buckets=[dense(1)], connect=False) as c, self.assertRaisesRegex(Exception, "has no class method plan"):
+            c.service.Plan(message("PlanRequest")(buckets=c.buckets), None)
+
+    def test_bfloat16(self):
+        every = np.arange(2**16, dtype=np.uint16)
+        wide = psbench.from_bfloat16(every)
+        back = psbench.to_bfloat16(wide)
+        numbers = ~np.isnan(wide)
+        self.assertTrue(np.array_equal(back[numbers], every[numbers]))
+        self.assertTrue(np.isnan(psbench.from_bfloat16(back[~numbers])).all())
+        for value, want in ((1 + 2**-8, 1), (1 + 3 * 2**-8, 1 + 2**-6), (1 + 2**-8 + 2**-20, 1 + 2**-7), (-1e39, -np.inf), (1e-40, 2**-133)):
+            with self.subTest(value):
+                got = psbench.from_bfloat16(psbench.to_bfloat16(np.float32([value])))[0]
+                self.assertTrue(got == np.float32(want), got)
+
     def test_an_operation_is_the_last_one(self):
         with Companion(Half, buckets=[dense(3)]) as c:
             values = c.host.tensor(4, 0, np.float32([2, 4, 6]))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
@@ -18,6 +19,10 @@ func (r *run) planTraffic(ctx context.Context) error {
 	hook := r.e.Parts[sdk.KindHook]
 	if !hook.Plans {
 		return nil
+	}
+	if p := r.processes.trainers[0].joiner(); host.ParseVersion(p.Contract()).Before(host.Plans) {
+		return fmt.Errorf("hook %s plans its traffic, but %s of plugin %s speaks version %s of psbench's contract with plugins, which has no plans: build it for version %s",
+			hook.Key, p.Name, p.Plugin.Name, p.Contract(), host.Plans)
 	}
 	var beside []*process
 	for _, t := range r.processes.trainers {
@@ -55,6 +60,10 @@ func (r *run) agreeOnTraffic() error {
 	}
 	if err := traffic.Check(r.traffic(), r.buckets(), len(r.processes.trainers), links); err != nil {
 		return fmt.Errorf("%s plans its traffic, but %w", first.Name, err)
+	}
+	if rounds := traffic.PushRounds(r.traffic()); r.e.Aggregate && rounds > 1 {
+		return fmt.Errorf("%s pushes in %d rounds, but trainers that push as one all push in one order, which rounds do not have: leave out --aggregate",
+			first.Name, rounds)
 	}
 	return nil
 }

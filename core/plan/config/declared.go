@@ -74,8 +74,8 @@ func CheckDeclared(item registry.Item, d sdk.Part) error {
 	case d.Adds && d.Timing == 0:
 		return fmt.Errorf(
 			"%s is declared to add, but only an elementwise server can: rebuild the plugin, with sdk.Adding", part)
-	case d.Plans && (d.Kind != sdk.KindHook || len(d.Links) == 0 || d.Protocol):
-		return fmt.Errorf("%s is declared to plan its traffic, but only a hook in Go with links can: rebuild the plugin, with sdk.NewPlannedHook", part)
+	case d.Plans && (d.Kind != sdk.KindHook || len(d.Links) == 0):
+		return fmt.Errorf("%s is declared to plan its traffic, but only a hook with links can: rebuild the plugin", part)
 	case d.CheckAnswers() != nil:
 		return fmt.Errorf("%s declares that it answers %w", part, d.CheckAnswers())
 	case d.Protocol && d.Kind == sdk.KindServer && (d.Serves != sdk.ServiceGradients || d.Timing != 0):

@@ -30,6 +30,7 @@ const (
 	opAllToAll
 	opEnded
 	opReduced
+	opRound
 )
 
 // Operations of criteria.
@@ -79,7 +80,7 @@ var names = map[wire.Op]string{
 	opExpect: "expect",
 	opReduce: "reduce", opPushPull: "push-pull", opAllReduce: "all-reduce", opAverage: "average",
 	opBroadcast: "broadcast", opReduceScatter: "reduce-scatter", opAllGather: "all-gather",
-	opAllToAll: "all-to-all", opEnded: "ended", opReduced: "reduced",
+	opAllToAll: "all-to-all", opEnded: "ended", opReduced: "reduced", opRound: "round",
 	opLoss: "loss", opLossGradient: "loss gradient",
 	opBind: "bind", opInitialize: "initialize", opForward: "forward", opEvaluate: "evaluate",
 	opBackward: "backward", opBackwardInput: "backward input", opGradient: "gradient", opStep: "step",
@@ -97,7 +98,7 @@ func nameOf(op wire.Op) string {
 
 // ofBucket reports whether frames of this operation name a batch and a bucket.
 func ofBucket(op wire.Op) bool {
-	return op == opExpect || op >= opReduce && op <= opReduced || op >= opReceive && op <= opAnswered
+	return op == opExpect || op >= opReduce && op <= opRound || op >= opReceive && op <= opAnswered
 }
 
 // describe names a frame for errors.

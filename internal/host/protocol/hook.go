@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/internal/comm/wire"
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -26,14 +27,17 @@ import (
 // Members of a group must start the same operations in the same order. However, a part with several
 // operations per bucket requests them at its own speed. So a bucket's collectives begin only after
 // all earlier buckets have begun their last operation: this fixes the order by bucket. Pushes to a
-// server need no order.
+// server need no order. Each round of a traffic plan has a group of its own, so it begins once all
+// earlier buckets have begun theirs.
 type Hook struct {
 	link       *link
 	links      sdk.Links
+	laid       *traffic.Laid   // the hook's plan; without buckets if the hook plans nothing
 	reductions []*reduction    // by bucket
 	line       []*reduction    // in the order of handing to the part; guarded by the link's mu
 	driven     *reduction      // its waiter is reading the link; guarded by the link's reading
 	kept       bool            // that waiter also waits for the operation, which is not in started; same guard
+	payloads   []int32         // by bucket: the payloads of the plan up to the bucket's last one
 	started    chan *reduction // reductions with a running operation; has room for all
 	waiting    sync.WaitGroup  // the goroutine that waits for the operations in started
 	asking     asking
@@ -54,6 +58,7 @@ type reduction struct {
 	sinceNS int64        // when the trainer handed the bucket over; 0 after the part's first request
 	asked   wire.Header  // the operation that is waiting or running
 	held    bool         // the operation is waiting for its turn
+	begun   int          // rounds of the plan that have begun; guarded by the link's mu
 	ending  *comm.Future // the operation's future
 }
 
@@ -76,7 +81,7 @@ func NewHook(p *process.Process, peer process.Peer, store *comm.Store) (h *Hook,
 	}
 	n := len(store.Buckets)
 	h = &Hook{
-		asking: newAsking(), line: make([]*reduction, 0, n), started: make(chan *reduction, n),
+		asking: newAsking(), laid: &traffic.Laid{}, line: make([]*reduction, 0, n), started: make(chan *reduction, n),
 		beside: p.Recorder.Series(record.HookMetric, record.HookBeside),
 	}
 	for _, b := range store.Buckets {
@@ -139,6 +144,7 @@ func (h *Hook) Reduce(s sdk.HookState, b *tensor.Bucket) *comm.Future {
 	}
 	r.batch, r.sinceNS = s.Batch(), comm.Now()
 	h.link.mu.Lock()
+	r.begun = 0
 	h.line = append(h.line, r)
 	h.link.mu.Unlock()
 	h.give(r, &wire.Header{Op: opReduce})
@@ -199,7 +205,7 @@ func (h *Hook) of(bucket int32) *reduction {
 
 // take takes a bucket back from the part and starts the operation that the part requests.
 func (h *Hook) take(f *wire.Header) error {
-	if f.Op < opPushPull || f.Op > opReduced || f.Op == opEnded {
+	if f.Op < opPushPull || f.Op > opRound || f.Op == opEnded {
 		return h.link.unasked(f)
 	}
 	r := h.of(f.Bucket)
@@ -213,6 +219,9 @@ func (h *Hook) take(f *wire.Header) error {
 	if !h.link.intact(roleBucket, f.Bucket) || !h.link.intact(roleBucketRows, f.Bucket) {
 		return h.link.wrong("wrote past the end of bucket %d in batch %d", f.Bucket, f.Batch)
 	}
+	if err := h.checkRound(r, f); err != nil {
+		return err
+	}
 	if b := r.stored; b.Sparse {
 		if err := b.TakeRows(int(f.Rows)); err != nil {
 			return h.link.wrong("sent %s: %v", describe(f), err)
@@ -225,14 +234,7 @@ func (h *Hook) take(f *wire.Header) error {
 		h.done(r, nil)
 		return h.startHeld()
 	}
-	r.asked = *f
-	if f.Op != opPushPull && h.first() != r {
-		r.held = true
-		return nil
-	}
-	if err := h.start(r); err != nil {
-		return err
-	}
+	r.asked, r.held = *f, true
 	return h.startHeld()
 }
 
@@ -245,10 +247,10 @@ func (h *Hook) stamp(r *reduction) {
 	}
 }
 
-// startHeld starts the waiting operation at the head of the line. If that operation is its bucket's
-// last one, the next bucket follows.
+// startHeld starts the waiting operations whose turn has come. An operation that starts may be what
+// another one waits for.
 func (h *Hook) startHeld() error {
-	for r := h.first(); r != nil && r.held; r = h.first() {
+	for r := h.next(); r != nil; r = h.next() {
 		r.held = false
 		if err := h.start(r); err != nil {
 			return err
@@ -257,14 +259,32 @@ func (h *Hook) startHeld() error {
 	return nil
 }
 
-// first returns the reduction at the head of the line, or nil if the line is empty.
-func (h *Hook) first() *reduction {
+// next returns the first reduction in the line whose operation waits although its turn has come, or
+// nil if there is none.
+func (h *Hook) next() *reduction {
 	h.link.mu.Lock()
 	defer h.link.mu.Unlock()
-	if len(h.line) == 0 {
-		return nil
+	for i, r := range h.line {
+		if r.held && h.mayStart(r, h.line[:i]) {
+			return r
+		}
 	}
-	return h.line[0]
+	return nil
+}
+
+// mayStart reports whether the operation of r may start before the next operations of the reductions
+// that are earlier in the line. The caller holds the link's mu.
+func (h *Hook) mayStart(r *reduction, earlier []*reduction) bool {
+	switch r.asked.Op {
+	case opPushPull:
+		return true
+	case opRound:
+		return !slices.ContainsFunc(earlier, func(e *reduction) bool {
+			return e.begun <= r.begun && r.begun < h.laid.Rounds(e.stored.Index)
+		})
+	default: // on a group that carries no rounds
+		return !slices.ContainsFunc(earlier, func(e *reduction) bool { return h.laid.Rounds(e.stored.Index) == 0 })
+	}
 }
 
 // leave removes a reduction from the line. The reduction starts no more operations.

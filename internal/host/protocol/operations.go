@@ -14,7 +14,9 @@ import (
 
 // start starts the operation that the part has requested.
 func (h *Hook) start(r *reduction) (err error) {
-	if r.ending, err = h.begin(&r.asked, r.stored); err != nil {
+	if r.asked.Op == opRound {
+		h.startRound(r)
+	} else if r.ending, err = h.begin(&r.asked, r.stored); err != nil {
 		return err
 	}
 	if r.asked.Flags&flagLast != 0 {
@@ -75,7 +77,7 @@ func (h *Hook) waitForEnds() {
 // operation failed, no other bucket's turn would come. So goOn ends the link, and with it all
 // reductions.
 func (h *Hook) goOn(r *reduction) {
-	switch err := r.ending.Wait(); {
+	switch err := h.waitFor(r); {
 	case err != nil:
 		h.done(r, h.link.fail(h.blame(r, err)))
 	case r.asked.Flags&flagLast != 0:
@@ -83,6 +85,14 @@ func (h *Hook) goOn(r *reduction) {
 	default:
 		h.give(r, &wire.Header{Op: opEnded, Arg: int64(r.asked.Op)})
 	}
+}
+
+// waitFor waits for the operation, or the operations of the round, of r.
+func (h *Hook) waitFor(r *reduction) error {
+	if r.asked.Op == opRound {
+		return h.laid.Wait(r.stored.Index, int(r.asked.Arg))
+	}
+	return r.ending.Wait()
 }
 
 // blame returns an error that names the failed operation and the part that requested it.

@@ -36,6 +36,7 @@ const (
 	roleAsked
 	roleAskedRows
 	roleAskedCounts
+	rolePayload
 	roleEnd
 )
 
@@ -45,6 +46,8 @@ func (r role) size() int64 {
 	case roleIndices, roleOffsets, roleTargets, roleLimits, roleLoadedIndices, roleLoadedOffsets, roleLoadedTargets,
 		roleLoadedBatches, roleAskedCounts:
 		return 8
+	case rolePayload:
+		return 1 // the plan has the element type
 	}
 	return 4 // float32 and int32
 }

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
@@ -24,6 +25,7 @@ type Links struct {
 // all ranks too, although it depends on time.
 type Laid struct {
 	buckets []laidBucket
+	stores  []*comm.Store
 }
 
 // laidBucket has the operations of a bucket, by round.
@@ -47,6 +49,11 @@ const metric = "hook_future_metric"
 // Lay lays a checked plan on links.
 func Lay(t sdk.Traffic, links Links, recorder *sdk.Recorder) *Laid {
 	l := &Laid{buckets: make([]laidBucket, len(t))}
+	for _, store := range append(slices.Clone(links.Grouped), links.Pushed) {
+		if store != nil {
+			l.stores = append(l.stores, store)
+		}
+	}
 	_, grouped := Payloads(t)
 	pushed, taken := 0, make([]int, len(grouped))
 	for i, rounds := range t {
@@ -114,6 +121,9 @@ func (l *Laid) Rounds(bucket int) int {
 	return len(at(l.buckets, bucket).rounds)
 }
 
+// Stores returns the memory of all payloads.
+func (l *Laid) Stores() []*comm.Store { return l.stores }
+
 // Longest returns the largest number of rounds of a bucket.
 func (l *Laid) Longest() (n int) {
 	for i := range l.buckets {
@@ -122,8 +132,8 @@ func (l *Laid) Longest() (n int) {
 	return n
 }
 
-// Payloads returns the payloads of a bucket, by round and operation.
-func (l *Laid) Payloads(bucket int) [][]*tensor.Bucket { return l.buckets[bucket].payloads }
+// Payloads returns the payloads of a bucket, by round and operation; none for an unknown bucket.
+func (l *Laid) Payloads(bucket int) [][]*tensor.Bucket { return at(l.buckets, bucket).payloads }
 
 // Start starts the operations of a bucket's round. Their times have the given key.
 func (l *Laid) Start(bucket, round int, batch int64, key sdk.Key) {

@@ -120,6 +120,19 @@ func described(round sdk.Round, i int) string {
 	return quote.Message(round[i].String())
 }
 
+// PushRounds returns in how many rounds a plan pushes.
+func PushRounds(t sdk.Traffic) int {
+	pushing := map[int]bool{}
+	for _, rounds := range t {
+		for r, round := range rounds {
+			if slices.ContainsFunc(round, func(o sdk.Operation) bool { return o.Kind == sdk.PushPull }) {
+				pushing[r] = true
+			}
+		}
+	}
+	return len(pushing)
+}
+
 // Payloads lists the payloads of a plan: those pushed to the server, and for each round those of the
 // group. Each list is a link's, so its indexes count from 0, in the order of buckets and operations.
 func Payloads(t sdk.Traffic) (pushed []tensor.BucketSpec, grouped [][]tensor.BucketSpec) {

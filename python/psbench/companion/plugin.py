@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import signal
@@ -20,8 +21,9 @@ from .allocator import keep_freed_memory
 from .faults import print_traceback
 from .stdout import COOKIE, flush, reopen, shake_hands
 
-# versions of the contract that the package supports; 2001 has no targets that are numbers
-_CONTRACTS = ("2005", "2001")
+# versions of the contract that the package supports; before 2006 there are no traffic plans, and 2001 has no targets
+# that are numbers
+_CONTRACTS = ("2006", "2005", "2001")
 _CALLS = 8  # most calls open at once; Watch stays open during the whole run
 _END_SECONDS = 0.05  # time for the reply to the call that ends the process
 _LATE_SECONDS = 0.3
@@ -96,6 +98,9 @@ def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
         links = getattr(part, "links", ())
         if isinstance(links, str) or any(link not in ("server", "group", "default") for link in links):
             raise DeclarationError(f'{part.__name__} has links {links!r}: they are some of ("server", "group", "default")')
+        plan = inspect.getattr_static(part, "plan", None) if part.kind == "hook" else None
+        if plan is not None and not isinstance(plan, classmethod):
+            raise DeclarationError(f"{part.__name__} has a method plan that is no class method: write @classmethod above def plan(cls, settings, env)")
         answers = getattr(part, "answers", "")
         if not isinstance(answers, str) or not re.fullmatch(r"|mean|sum|own|as \w+", answers):
             raise DeclarationError(f'{part.__name__} has answers {answers!r}: it is "mean", "sum", "own", or "as KEY", of a built-in {part.kind}')

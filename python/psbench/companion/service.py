@@ -83,6 +83,10 @@ class Service:
         self._role.configure(reply)
         return reply
 
+    def Plan(self, request: Any, context: grpc.ServicerContext) -> Any:
+        role = self._ready("plan")
+        return message("PlanReply")(traffic=self._process.ask(lambda: role.plan(request.buckets)))
+
     def Connect(self, request: Any, context: grpc.ServicerContext) -> Any:
         role = self._ready("connect")
         if not self._process.linked.wait(self._timeout):

@@ -44,6 +44,7 @@ const (
 	LoadedTargets  uint8 = 21
 	Batches        uint8 = 22
 	AskedCounts    uint8 = 27
+	Payload        uint8 = 28
 )
 
 // Part is a part that a host calls.
@@ -177,6 +178,8 @@ func sizeOf(role uint8) int64 {
 	switch role {
 	case 6, 7, 9, Limits, LoadedIndices, LoadedOffsets, LoadedTargets, Batches, AskedCounts:
 		return 8
+	case Payload:
+		return 1
 	}
 	return 4
 }

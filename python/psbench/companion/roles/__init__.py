@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ...hook import Hook
 from ...parts import Part
 from ..process import Process
 from .role import Role
@@ -18,7 +19,8 @@ def described(part: type[Part]) -> dict[str, Any]:
     if part.kind == "model":
         said |= {"stochastic": part.stochastic, "smallest_batch": part.smallest_batch}  # type: ignore[attr-defined]
     if part.kind == "hook":
-        said |= {"links": list(part.links), "answers": part.answers}  # type: ignore[attr-defined]
+        plans = part.plan.__func__ is not Hook.plan.__func__  # type: ignore[attr-defined]
+        said |= {"links": list(part.links), "answers": part.answers, "plans": plans}  # type: ignore[attr-defined]
     if part.kind == "criterion":
         said["targets"] = part.targets  # type: ignore[attr-defined]
     if part.kind == "server":

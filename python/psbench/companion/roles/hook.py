@@ -5,11 +5,13 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import Any
 
+from ... import traffic
 from ...gradients import Bucket
-from ...hook import Hook, HookState, Operation, check_asked
+from ...hook import ROUND, Hook, HookState, Operation, PlanEnv, check_asked
 from .. import frames
 from ..process import Process
 from .reducing import ReducingRole
+from .role import bucket_specs
 
 
 class HookRole(ReducingRole):
@@ -22,9 +24,16 @@ class HookRole(ReducingRole):
         self._buckets: dict[int, Bucket] = {}
         self._states: dict[int, HookState] = {}
         self._reductions: dict[int, GeneratorType[Any, None, Any]] = {}
+        self._plan: list[dict[str, Any]] = []  # by bucket
         process.moved = lambda role, index: self._buckets.pop(index, None) if role in (frames.BUCKET, frames.BUCKET_ROWS) else None
         process.serve(frames.REDUCE, self._reduce, "reduce")
         process.serve(frames.ENDED, self._ended, "reduce")
+
+    def plan(self, buckets: Any) -> list[dict[str, Any]]:
+        request = self._request
+        env = PlanEnv(request.rank, request.name, request.companion.trainers, bucket_specs(buckets))
+        self._plan = self.call("plan", lambda: list(traffic.described(self._class.plan(self._settings, env))))  # type: ignore[attr-defined]
+        return self._plan
 
     def _reduce(self, flags: int, batch: int, index: int, rows: int, arg: int, arg2: int) -> None:
         bucket = self._buckets.get(index) or self._bucket(index)
@@ -62,6 +71,8 @@ class HookRole(ReducingRole):
         if asked is None:
             check_asked(self.part, bucket)  # type: ignore[arg-type]
             self.process.link.send(frames.REDUCED, 0, state.batch, bucket.index, bucket._count())  # type: ignore[union-attr]
+        elif type(asked) is Operation and asked.op == ROUND:
+            raise TypeError(f"it returns {asked!r}: it must yield it, and then write the reduced gradient into bucket.values")
         elif type(asked) is Operation:
             self._ask(asked, asked.flags | frames.DONE, state, bucket)
         else:
@@ -84,8 +95,21 @@ class HookRole(ReducingRole):
             bucket = Bucket(spec, values[:spec.capacity * spec.width].reshape(spec.capacity, spec.width), rows)
         else:
             bucket = Bucket(spec, values[:spec.elements])
+        bucket.payloads = self._payloads(index)
         self._buckets[index], self._states[index] = bucket, HookState(0, index)
         return bucket
+
+    def _payloads(self, index: int) -> list[list[Any]]:
+        """The payloads of a bucket. They are numbered over all buckets, rounds and operations of the plan."""
+        number = sum(len(r["operations"]) for bucket in self._plan[:index] for r in bucket["rounds"])
+        payloads: list[list[Any]] = []
+        for r in self._plan[index]["rounds"] if index < len(self._plan) else ():
+            payloads.append([])
+            for o in r["operations"]:
+                memory = self.memory.tensor(frames.PAYLOAD, number)
+                payloads[-1].append(memory.view(traffic.TYPES[o["type"]])[:o["elements"]])
+                number += 1
+        return payloads
 
 
 def _given(value: object) -> str:

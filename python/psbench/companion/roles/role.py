@@ -30,6 +30,10 @@ class Role:
     def configure(self, reply: Any) -> None:
         """Creates the part if its kind is created at Configure, and describes it in the reply."""
 
+    def plan(self, buckets: Any) -> list[dict[str, Any]]:
+        """Plans the traffic of a hook for the buckets of a message."""
+        raise Fault(f"{self.title} plans no traffic")
+
     def connect(self, links: Any) -> None:
         """Creates the part if its kind is created at Connect. The link exists by then."""
 
