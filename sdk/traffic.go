@@ -98,6 +98,6 @@ type Stepper interface {
 	// payloads holds the payload of each operation, by round and operation. tensor.As views the words
 	// in Gradient.Values as the payload's elements. Payloads keep their values between iterations.
 	// Calls for one bucket never overlap, but calls for different buckets may, so scratch memory
-	// belongs to a bucket.
-	Step(round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error
+	// belongs to a bucket. state is that of Reduce.
+	Step(state HookState, round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error
 }

@@ -55,7 +55,7 @@ func (h *scattering) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future 
 	return h.env.Rounds.Reduce(state, b, h)
 }
 
-func (h *scattering) Step(round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
+func (h *scattering) Step(_ sdk.HookState, round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
 	switch round {
 	case 0:
 		copy(payloads[0][0].Gradient.Values, b.Gradient.Values)
@@ -96,7 +96,7 @@ func (h *scaling) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.env.Rounds.Reduce(state, b, h)
 }
 
-func (h *scaling) Step(round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
+func (h *scaling) Step(_ sdk.HookState, round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
 	values, scales := b.Gradient.Values, payloads[0][0].Gradient.Values
 	codes, count := tensor.As[int8](payloads[1][0].Gradient.Values), tensor.As[int32](payloads[1][1].Gradient.Values)
 	scale := float32(0)
@@ -169,7 +169,7 @@ func (h *pieces) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future {
 	return h.env.Rounds.Reduce(state, b, h)
 }
 
-func (h *pieces) Step(round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
+func (h *pieces) Step(_ sdk.HookState, round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
 	if round > 0 {
 		from, to := h.of(&b.BucketSpec, round-1)
 		copy(b.Gradient.Values[from:to], payloads[round-1][0].Gradient.Values)
@@ -223,7 +223,7 @@ func (h *misplanned) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future 
 	return h.env.Rounds.Reduce(state, b, h)
 }
 
-func (h *misplanned) Step(round int, b *tensor.Bucket, _ [][]*tensor.Bucket) error {
+func (h *misplanned) Step(_ sdk.HookState, round int, b *tensor.Bucket, _ [][]*tensor.Bucket) error {
 	if round == 1 && h.Fails {
 		return fmt.Errorf("bucket %d is not what it was", b.Index)
 	}
@@ -332,6 +332,29 @@ func TestRoundsAreMeasured(t *testing.T) {
 		"round 1 allreduce int32": each}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// psbench comm verifies planned hooks, whose payloads are laid for every size.
+func TestCommMeasuresPlannedHooks(t *testing.T) {
+	registry, err := json.Marshal(lateRegistry(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"hook --ddp-hook pieces":                       "verified: fresh rows in every round\n",
+		"hook --ddp-hook scattering --nserver 0":       "verified: fresh rows in every round\n",
+		"hook allreduce --ddp-hook scaling":            "verified: fresh rows ",
+		"hook pushpull --ddp-hook pieces":              "hook pieces pushes payloads of its own, so the server takes no buckets: measure pushpull and the hook in two calls\n",
+		"hook --ddp-hook misplanned --set hook.root=7": "plan: bucket 0, round 0, allreduce of 1 float32: the positions are 0 to 1",
+	} {
+		t.Run(args, func(t *testing.T) {
+			line := "comm " + args + " --quiet --no-limits --sizes 64,40K --rounds 10 --repeat 1 --transport shm,tcp --registry " +
+				inFile(t, registry)
+			if _, stdout, stderr := psbenchMain(t, strings.Fields(line)...); !strings.Contains(stdout+stderr, want) {
+				t.Errorf("%s%s does not contain %q", stdout, stderr, want)
+			}
+		})
 	}
 }
 

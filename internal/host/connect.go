@@ -132,7 +132,7 @@ func benchPeers(q *proto.BenchLinks) bench.Peers {
 		Buckets: convert.BucketsFromProto(q.GetBuckets()), Server: peerOrNil(q.GetServer()),
 		Group: groupOrNil(q.GetGroup()), Default: groupOrNil(q.GetDefault()), Sync: group(q.GetSync()),
 		Together: groupOrNil(q.GetTogether()), Part: convert.PeerFromProto(q.GetCompanion()),
-		Asked: peerOrNil(q.GetAsked()),
+		Asked: peerOrNil(q.GetAsked()), Traffic: convert.TrafficFromProto(q.GetTraffic()),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/bench"
 	"github.com/psbench/psbench/internal/host/companion"
 	"github.com/psbench/psbench/internal/host/convert"
 	"github.com/psbench/psbench/internal/host/data"
@@ -104,6 +105,8 @@ func (p *service) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanRe
 	case *trainer.Role:
 		plan, err = r.Plan(convert.ModelFromProto(req.GetModel()), convert.TablesFromProto(req.GetTables()))
 	case *companion.HookRole:
+		plan.Traffic, err = r.Plan(convert.BucketsFromProto(req.GetBuckets()))
+	case *bench.Role:
 		plan.Traffic, err = r.Plan(convert.BucketsFromProto(req.GetBuckets()))
 	default:
 		err = fmt.Errorf("a %T plans nothing", r)

@@ -1964,7 +1964,7 @@ type PlanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Model         *ModelDescription      `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	Tables        []*Table               `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`   // of the servers, in their order
-	Buckets       []*Bucket              `protobuf:"bytes,3,rep,name=buckets,proto3" json:"buckets,omitempty"` // for a hook in a companion: the buckets that it will reduce
+	Buckets       []*Bucket              `protobuf:"bytes,3,rep,name=buckets,proto3" json:"buckets,omitempty"` // for a companion with a hook, and a bench process: those that the hook will reduce
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3384,6 +3384,7 @@ type BenchLinks struct {
 	Companion     *Peer                  `protobuf:"bytes,6,opt,name=companion,proto3" json:"companion,omitempty"` // with the hook, if that is called by frames
 	Together      *Group                 `protobuf:"bytes,7,opt,name=together,proto3" json:"together,omitempty"`   // as that of HookLinks
 	Asked         *Peer                  `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`         // a companion with the server, called by frames, that says what that must answer; if it is asked
+	Traffic       []*Rounds              `protobuf:"bytes,9,rep,name=traffic,proto3" json:"traffic,omitempty"`     // that the hook has planned, by bucket
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3470,6 +3471,13 @@ func (x *BenchLinks) GetTogether() *Group {
 func (x *BenchLinks) GetAsked() *Peer {
 	if x != nil {
 		return x.Asked
+	}
+	return nil
+}
+
+func (x *BenchLinks) GetTraffic() []*Rounds {
+	if x != nil {
+		return x.Traffic
 	}
 	return nil
 }
@@ -6374,7 +6382,7 @@ const file_psbench_proto_rawDesc = "" +
 	"\x0eCompanionLinks\x12*\n" +
 	"\atrainer\x18\x01 \x01(\v2\x10.psbench.v1.PeerR\atrainer\x12,\n" +
 	"\abuckets\x18\x02 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12)\n" +
-	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\xe8\x02\n" +
+	"\x04hook\x18\x03 \x01(\v2\x15.psbench.v1.HookLinksR\x04hook\"\x96\x03\n" +
 	"\n" +
 	"BenchLinks\x12,\n" +
 	"\abuckets\x18\x01 \x03(\v2\x12.psbench.v1.BucketR\abuckets\x12(\n" +
@@ -6384,7 +6392,8 @@ const file_psbench_proto_rawDesc = "" +
 	"\adefault\x18\x05 \x01(\v2\x11.psbench.v1.GroupR\adefault\x12.\n" +
 	"\tcompanion\x18\x06 \x01(\v2\x10.psbench.v1.PeerR\tcompanion\x12-\n" +
 	"\btogether\x18\a \x01(\v2\x11.psbench.v1.GroupR\btogether\x12&\n" +
-	"\x05asked\x18\b \x01(\v2\x10.psbench.v1.PeerR\x05asked\"a\n" +
+	"\x05asked\x18\b \x01(\v2\x10.psbench.v1.PeerR\x05asked\x12,\n" +
+	"\atraffic\x18\t \x03(\v2\x12.psbench.v1.RoundsR\atraffic\"a\n" +
 	"\x06Lookup\x12)\n" +
 	"\x06tables\x18\x01 \x03(\v2\x11.psbench.v1.TableR\x06tables\x12\x12\n" +
 	"\x04bags\x18\x02 \x01(\x03R\x04bags\x12\x18\n" +
@@ -6817,78 +6826,79 @@ var file_psbench_proto_depIdxs = []int32{
 	36,  // 71: psbench.v1.BenchLinks.companion:type_name -> psbench.v1.Peer
 	37,  // 72: psbench.v1.BenchLinks.together:type_name -> psbench.v1.Group
 	36,  // 73: psbench.v1.BenchLinks.asked:type_name -> psbench.v1.Peer
-	21,  // 74: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
-	90,  // 75: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
-	91,  // 76: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
-	56,  // 77: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
-	1,   // 78: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
-	1,   // 79: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
-	67,  // 80: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
-	64,  // 81: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
-	56,  // 82: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
-	66,  // 83: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
-	65,  // 84: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
-	79,  // 85: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
-	69,  // 86: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
-	70,  // 87: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
-	71,  // 88: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
-	72,  // 89: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
-	73,  // 90: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
-	75,  // 91: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
-	63,  // 92: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
-	68,  // 93: psbench.v1.Counter.head:type_name -> psbench.v1.Head
-	68,  // 94: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
-	68,  // 95: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
-	92,  // 96: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
-	2,   // 97: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
-	74,  // 98: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
-	74,  // 99: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
-	77,  // 100: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
-	3,   // 101: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
-	3,   // 102: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
-	84,  // 103: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
-	85,  // 104: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
-	87,  // 105: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
-	86,  // 106: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
-	1,   // 107: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
-	1,   // 108: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
-	4,   // 109: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
-	36,  // 110: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
-	5,   // 111: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
-	10,  // 112: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
-	25,  // 113: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
-	32,  // 114: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
-	38,  // 115: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
-	48,  // 116: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
-	50,  // 117: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
-	52,  // 118: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
-	54,  // 119: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
-	57,  // 120: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
-	61,  // 121: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
-	59,  // 122: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
-	76,  // 123: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
-	80,  // 124: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
-	82,  // 125: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
-	6,   // 126: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
-	20,  // 127: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
-	26,  // 128: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
-	34,  // 129: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
-	47,  // 130: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
-	49,  // 131: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
-	51,  // 132: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
-	53,  // 133: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
-	55,  // 134: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
-	58,  // 135: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
-	62,  // 136: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
-	60,  // 137: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
-	78,  // 138: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
-	81,  // 139: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
-	83,  // 140: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
-	126, // [126:141] is the sub-list for method output_type
-	111, // [111:126] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	27,  // 74: psbench.v1.BenchLinks.traffic:type_name -> psbench.v1.Rounds
+	21,  // 75: psbench.v1.Lookup.tables:type_name -> psbench.v1.Table
+	90,  // 76: psbench.v1.ConnectReply.boundary_ns:type_name -> psbench.v1.ConnectReply.BoundaryNsEntry
+	91,  // 77: psbench.v1.ConnectReply.facts:type_name -> psbench.v1.ConnectReply.FactsEntry
+	56,  // 78: psbench.v1.TrainReply.work:type_name -> psbench.v1.Work
+	1,   // 79: psbench.v1.ResetRequest.pass:type_name -> psbench.v1.Pass
+	1,   // 80: psbench.v1.CollectRequest.pass:type_name -> psbench.v1.Pass
+	67,  // 81: psbench.v1.CollectReply.series:type_name -> psbench.v1.Series
+	64,  // 82: psbench.v1.CollectReply.losses:type_name -> psbench.v1.Losses
+	56,  // 83: psbench.v1.CollectReply.work:type_name -> psbench.v1.Work
+	66,  // 84: psbench.v1.CollectReply.evaluation:type_name -> psbench.v1.Evaluation
+	65,  // 85: psbench.v1.CollectReply.non_finite:type_name -> psbench.v1.NonFinite
+	79,  // 86: psbench.v1.CollectReply.parameter:type_name -> psbench.v1.ParameterSummary
+	69,  // 87: psbench.v1.CollectReply.counter:type_name -> psbench.v1.Counter
+	70,  // 88: psbench.v1.CollectReply.gauge:type_name -> psbench.v1.Gauge
+	71,  // 89: psbench.v1.CollectReply.histogram:type_name -> psbench.v1.Histogram
+	72,  // 90: psbench.v1.CollectReply.facts:type_name -> psbench.v1.Facts
+	73,  // 91: psbench.v1.CollectReply.exchange:type_name -> psbench.v1.Exchange
+	75,  // 92: psbench.v1.CollectReply.checked:type_name -> psbench.v1.Checked
+	63,  // 93: psbench.v1.CollectReply.replica:type_name -> psbench.v1.Replica
+	68,  // 94: psbench.v1.Counter.head:type_name -> psbench.v1.Head
+	68,  // 95: psbench.v1.Gauge.head:type_name -> psbench.v1.Head
+	68,  // 96: psbench.v1.Histogram.head:type_name -> psbench.v1.Head
+	92,  // 97: psbench.v1.Facts.values:type_name -> psbench.v1.Facts.ValuesEntry
+	2,   // 98: psbench.v1.Exchange.operation:type_name -> psbench.v1.Exchange.Operation
+	74,  // 99: psbench.v1.Exchange.sent:type_name -> psbench.v1.Slice
+	74,  // 100: psbench.v1.Exchange.got:type_name -> psbench.v1.Slice
+	77,  // 101: psbench.v1.CombineRequest.lists:type_name -> psbench.v1.Gradients
+	3,   // 102: psbench.v1.MeasureRequest.expect:type_name -> psbench.v1.MeasureRequest.Expect
+	3,   // 103: psbench.v1.MeasureRequest.server:type_name -> psbench.v1.MeasureRequest.Expect
+	84,  // 104: psbench.v1.Event.heartbeat:type_name -> psbench.v1.Heartbeat
+	85,  // 105: psbench.v1.Event.progress:type_name -> psbench.v1.Progress
+	87,  // 106: psbench.v1.Event.failure:type_name -> psbench.v1.Failure
+	86,  // 107: psbench.v1.Event.iterations:type_name -> psbench.v1.Iterations
+	1,   // 108: psbench.v1.Progress.pass:type_name -> psbench.v1.Pass
+	1,   // 109: psbench.v1.Iterations.pass:type_name -> psbench.v1.Pass
+	4,   // 110: psbench.v1.Failure.cause:type_name -> psbench.v1.Failure.Cause
+	36,  // 111: psbench.v1.TrainerLinks.CompanionsEntry.value:type_name -> psbench.v1.Peer
+	5,   // 112: psbench.v1.Part.Describe:input_type -> psbench.v1.DescribeRequest
+	10,  // 113: psbench.v1.Part.Configure:input_type -> psbench.v1.ConfigureRequest
+	25,  // 114: psbench.v1.Part.Plan:input_type -> psbench.v1.PlanRequest
+	32,  // 115: psbench.v1.Part.Partition:input_type -> psbench.v1.PartitionRequest
+	38,  // 116: psbench.v1.Part.Connect:input_type -> psbench.v1.ConnectRequest
+	48,  // 117: psbench.v1.Part.Train:input_type -> psbench.v1.TrainRequest
+	50,  // 118: psbench.v1.Part.Bound:input_type -> psbench.v1.BoundRequest
+	52,  // 119: psbench.v1.Part.End:input_type -> psbench.v1.EndRequest
+	54,  // 120: psbench.v1.Part.Expect:input_type -> psbench.v1.ExpectRequest
+	57,  // 121: psbench.v1.Part.Reset:input_type -> psbench.v1.ResetRequest
+	61,  // 122: psbench.v1.Part.Collect:input_type -> psbench.v1.CollectRequest
+	59,  // 123: psbench.v1.Part.Close:input_type -> psbench.v1.CloseRequest
+	76,  // 124: psbench.v1.Part.Combine:input_type -> psbench.v1.CombineRequest
+	80,  // 125: psbench.v1.Part.Measure:input_type -> psbench.v1.MeasureRequest
+	82,  // 126: psbench.v1.Part.Watch:input_type -> psbench.v1.WatchRequest
+	6,   // 127: psbench.v1.Part.Describe:output_type -> psbench.v1.DescribeReply
+	20,  // 128: psbench.v1.Part.Configure:output_type -> psbench.v1.ConfigureReply
+	26,  // 129: psbench.v1.Part.Plan:output_type -> psbench.v1.PlanReply
+	34,  // 130: psbench.v1.Part.Partition:output_type -> psbench.v1.PartitionReply
+	47,  // 131: psbench.v1.Part.Connect:output_type -> psbench.v1.ConnectReply
+	49,  // 132: psbench.v1.Part.Train:output_type -> psbench.v1.TrainReply
+	51,  // 133: psbench.v1.Part.Bound:output_type -> psbench.v1.BoundReply
+	53,  // 134: psbench.v1.Part.End:output_type -> psbench.v1.EndReply
+	55,  // 135: psbench.v1.Part.Expect:output_type -> psbench.v1.ExpectReply
+	58,  // 136: psbench.v1.Part.Reset:output_type -> psbench.v1.ResetReply
+	62,  // 137: psbench.v1.Part.Collect:output_type -> psbench.v1.CollectReply
+	60,  // 138: psbench.v1.Part.Close:output_type -> psbench.v1.CloseReply
+	78,  // 139: psbench.v1.Part.Combine:output_type -> psbench.v1.CombineReply
+	81,  // 140: psbench.v1.Part.Measure:output_type -> psbench.v1.MeasureReply
+	83,  // 141: psbench.v1.Part.Watch:output_type -> psbench.v1.Event
+	127, // [127:142] is the sub-list for method output_type
+	112, // [112:127] is the sub-list for method input_type
+	112, // [112:112] is the sub-list for extension type_name
+	112, // [112:112] is the sub-list for extension extendee
+	0,   // [0:112] is the sub-list for field type_name
 }
 
 func init() { file_psbench_proto_init() }

@@ -18,10 +18,6 @@ func (p *Plan) Take(exp *config.Experiment, given Given) error {
 			"trainer %s needs servers of %s, but psbench comm measures servers of gradients: give none or trainer ddp",
 			exp.Parts[sdk.KindTrainer].Key, exp.Service)
 	}
-	if hook := exp.Parts[sdk.KindHook]; hook.Plans {
-		return fmt.Errorf("hook %s plans its traffic, and psbench comm measures only hooks that do not: measure a run",
-			hook.Key)
-	}
 	p.World, p.Server, p.Affinity, p.Aggregate = exp.World, exp.Parts[sdk.KindServer], exp.Affinity, exp.Aggregate
 	if !given.ServerPlace {
 		p.ServerPlace = exp.Place

@@ -10,6 +10,7 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/internal/comm/fabric"
+	"github.com/psbench/psbench/sdk"
 )
 
 // ranks holds the processes of one transport. They sleep while another transport measures.
@@ -32,6 +33,8 @@ type process struct {
 	// psbench asks the server.
 	asked *process
 	host  *process // the process that calls it; nil if it is not a companion
+	// traffic is the plan of the hook that the process holds, if the hook plans.
+	traffic sdk.Traffic
 }
 
 // newRanks creates the processes of a transport. It appends suffix to their names.

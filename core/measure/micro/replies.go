@@ -1,6 +1,14 @@
 package micro
 
-import "github.com/psbench/psbench/sdk/proto"
+import (
+	"github.com/psbench/psbench/internal/host/convert"
+	"github.com/psbench/psbench/sdk/proto"
+)
+
+// planned stores the plan of the hook that a process holds.
+func (p *process) planned(reply *proto.PlanReply) {
+	p.traffic = convert.TrafficFromProto(reply.GetTraffic())
+}
 
 // timingsOf returns the measurements of a rank.
 func timingsOf(reply *proto.MeasureReply) timings {

@@ -55,10 +55,18 @@ func (s *session) configureRequest(p *process) *proto.ConfigureRequest {
 	return req
 }
 
+// trafficRequest asks for the traffic plan of the measured hook.
+func (s *session) trafficRequest() *proto.PlanRequest {
+	return &proto.PlanRequest{Buckets: convert.BucketsToProto(s.plan.buckets())}
+}
+
 func (s *session) connect(ctx context.Context) error {
+	if err := s.planTraffic(ctx); err != nil {
+		return err
+	}
 	for _, w := range s.ranks {
 		s.result.Links = append(s.result.Links, w.links(s.plan)...)
-		if err := w.fabric.ReserveStores(cluster.Names(cluster.AtCore(w.trainers)), s.plan.buckets()); err != nil {
+		if err := w.fabric.ReserveStores(cluster.Names(cluster.AtCore(w.trainers)), s.stored()); err != nil {
 			return err
 		}
 	}
@@ -115,7 +123,7 @@ func (p *Plan) serverOf(companion *process) int {
 }
 
 func (s *session) serverLinks(p *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.plan.buckets()), Companion: peerOf(p.part)}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.pushed()), Companion: peerOf(p.part)}
 	for _, t := range cluster.FirstOf(p.ranks.together(s.plan, p)) {
 		links.Trainers = append(links.Trainers, convert.PeerToProto(t.LinkPeer(p.ranks.fabric, p)))
 	}
@@ -127,7 +135,8 @@ func (s *session) benchLinks(p *process) *proto.BenchLinks {
 	w := p.ranks
 	position := int32(p.rank) // #nosec G115 -- a rank
 	links := &proto.BenchLinks{Buckets: convert.BucketsToProto(s.plan.buckets()),
-		Sync: &proto.Group{Position: position}, Companion: peerOf(p.part), Asked: peerOf(p.asked)}
+		Sync: &proto.Group{Position: position}, Companion: peerOf(p.part), Asked: peerOf(p.asked),
+		Traffic: convert.TrafficToProto(s.traffic())}
 	if rank, ok := s.plan.World.ServerOf(p.rank); ok && len(w.servers) > 0 {
 		server := w.servers[rank-w.servers[0].rank]
 		links.Server = convert.PeerToProto(server.LinkPeer(w.fabric, p))

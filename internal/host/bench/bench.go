@@ -12,6 +12,7 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/protocol"
 	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -66,6 +67,14 @@ type Peers struct {
 	// Asked is a second companion with the server. psbench asks it by frames for the expected answers.
 	// Asked is nil if psbench asks for no answers.
 	Asked *process.Peer
+	// Traffic is the plan of the measured hook; nil if it plans nothing.
+	Traffic sdk.Traffic
+}
+
+// Plan returns the traffic plan of the measured hook for these buckets, or nil if the hook plans
+// nothing.
+func (r *Role) Plan(buckets []tensor.BucketSpec) (sdk.Traffic, error) {
+	return r.PlanTraffic(*r.config.Hook, sdk.TrafficEnv{Trainers: r.config.Trainers, Buckets: buckets})
 }
 
 // Connect makes the buckets and joins the links that the measurements need.
@@ -85,14 +94,19 @@ func (r *Role) Connect(peers Peers) error {
 			return err
 		}
 	}
-	joined, err := r.JoinLinks(process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default,
-		Together: peers.Together}, r.store)
+	links := process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default,
+		Together: peers.Together, Traffic: peers.Traffic}
+	base := links // collectives use the group even if the hook does not
+	if base.Traffic = nil; traffic.PushRounds(peers.Traffic) > 0 {
+		base.Server = nil
+	}
+	joined, err := r.JoinLinks(base, r.store)
 	if err != nil {
 		return err
 	}
 	r.links.Server, r.links.Group = joined.Server, joined.Group
 	if r.config.Hook != nil {
-		if r.hook, err = r.newHook(joined); err != nil {
+		if r.hook, err = r.newHook(joined, links); err != nil {
 			return err
 		}
 		r.links.Hook = r.hook

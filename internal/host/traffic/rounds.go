@@ -40,6 +40,12 @@ type bucket struct {
 	key     sdk.Key
 }
 
+// Batch implements sdk.HookState for Step, which may run after the trainer's state has changed.
+func (b *bucket) Batch() int64 { return b.batch }
+
+// Key implements sdk.HookState.
+func (b *bucket) Key(int) sdk.Key { return b.key }
+
 // New returns the Rounds of a plan that Join will lay. working is read-locked while a goroutine calls
 // Step. The caller closes the Rounds after their links.
 func New(working *sync.RWMutex) *Rounds { return &Rounds{working: working} }
@@ -83,7 +89,7 @@ var errEnding = errors.New("the process is ending")
 // advance calls the Step before a round and starts the round's operations. After the last round it
 // completes the bucket.
 func (r *Rounds) advance(b *bucket, round int) {
-	err := b.stepper.Step(round, b.Bucket, r.laid.Payloads(b.Index))
+	err := b.stepper.Step(b, round, b.Bucket, r.laid.Payloads(b.Index))
 	if err != nil || round == r.laid.Rounds(b.Index) {
 		b.promise.Complete(err)
 		return

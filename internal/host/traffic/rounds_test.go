@@ -118,7 +118,10 @@ type steps struct {
 	fails int
 }
 
-func (s *steps) Step(round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
+func (s *steps) Step(at sdk.HookState, round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error {
+	if at.Batch() != 3 || at.Key(b.Index) != (sdk.Key{A: 3, B: int64(b.Index)}) {
+		return fmt.Errorf("the state is batch %d, key %v", at.Batch(), at.Key(b.Index))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls[b.Index] = append(s.calls[b.Index], round)
@@ -210,10 +213,10 @@ func TestFailuresOfRounds(t *testing.T) {
 			r, _ := laid(t, two(), nil)
 			s := newSteps(2)
 			s.fails = step
-			if err := r.Reduce(state(0), bucketOf(0), s).Wait(); err == nil || err.Error() != "the step fails" {
+			if err := r.Reduce(state(3), bucketOf(0), s).Wait(); err == nil || err.Error() != "the step fails" {
 				t.Errorf("bucket 0 ends with %v", err)
 			}
-			if err := r.Reduce(state(0), bucketOf(1), s).Wait(); err != nil {
+			if err := r.Reduce(state(3), bucketOf(1), s).Wait(); err != nil {
 				t.Errorf("bucket 1 ends with %v", err)
 			}
 			if len(s.calls[0]) != step+1 {
@@ -224,7 +227,7 @@ func TestFailuresOfRounds(t *testing.T) {
 	t.Run("operation", func(t *testing.T) {
 		began := make(chan begun, 10)
 		r, links := laid(t, two(), began)
-		f := r.Reduce(state(0), bucketOf(0), newSteps(2))
+		f := r.Reduce(state(3), bucketOf(0), newSteps(2))
 		links[1].promises[(<-began).payload].Complete(errors.New("lost"))
 		if err := f.Wait(); err == nil || err.Error() != "lost" {
 			t.Errorf("the rounds end with %v", err)
@@ -240,13 +243,13 @@ func TestRoundsRefuse(t *testing.T) {
 		-1: "the hook has planned no rounds for bucket -1", 2: "the hook has planned no rounds for bucket 2",
 		8: "the hook has planned no rounds for bucket 8",
 	} {
-		if err := r.Reduce(state(0), bucketOf(i), s).Wait(); err == nil || err.Error() != want {
+		if err := r.Reduce(state(3), bucketOf(i), s).Wait(); err == nil || err.Error() != want {
 			t.Errorf("bucket %d: %v, want %s", i, err, want)
 		}
 	}
-	r.Reduce(state(0), bucketOf(0), s)
+	r.Reduce(state(3), bucketOf(0), s)
 	const again = "the rounds of bucket 0 are started again before they have ended"
-	if err := r.Reduce(state(1), bucketOf(0), s).Wait(); err == nil || err.Error() != again {
+	if err := r.Reduce(state(3), bucketOf(0), s).Wait(); err == nil || err.Error() != again {
 		t.Errorf("%v, want %s", err, again)
 	}
 	closed, _ := laid(t, two(), nil)
@@ -277,4 +280,4 @@ func TestRoundsAllocateNothing(t *testing.T) {
 // still is a Stepper that does nothing.
 type still struct{}
 
-func (*still) Step(int, *tensor.Bucket, [][]*tensor.Bucket) error { return nil }
+func (*still) Step(sdk.HookState, int, *tensor.Bucket, [][]*tensor.Bucket) error { return nil }

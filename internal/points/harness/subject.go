@@ -96,8 +96,14 @@ func (s *Subject) Build(settings []byte) (any, error) {
 	return s.BuildIn(settings, s.Environment())
 }
 
-// BuildIn creates the part in an environment.
+// BuildIn creates the part in an environment. A hook that plans its traffic may refuse the settings when it plans.
 func (s *Subject) BuildIn(settings []byte, env any) (any, error) {
+	if hook, ok := env.(sdk.HookEnv); ok && s.Part.Plans {
+		_, err := s.Part.Plan(settings, sdk.TrafficEnv{Name: hook.Name, Trainers: hook.Trainers, Buckets: hook.Buckets})
+		if err != nil {
+			return nil, err
+		}
+	}
 	return s.panics.around(s.Part).Build(settings, env)
 }
 

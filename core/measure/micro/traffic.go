@@ -1,0 +1,75 @@
+package micro
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/core/process/cluster"
+	"github.com/psbench/psbench/internal/host/traffic"
+	"github.com/psbench/psbench/sdk"
+)
+
+// holder returns the process with the hook of a trainer.
+func (p *process) holder() *process {
+	if p.part != nil {
+		return p.part
+	}
+	return p
+}
+
+// planTraffic asks the measured hook on each rank for its traffic plan and makes sure that all plans are equal.
+func (s *session) planTraffic(ctx context.Context) error {
+	if !s.plan.some(hooked) || !s.plan.Hook.Plans {
+		return nil
+	}
+	var holders []*process
+	for _, w := range s.ranks {
+		for _, t := range w.trainers {
+			holders = append(holders, t.holder())
+		}
+	}
+	err := cluster.Each(ctx, s.cluster, holders, cluster.Wait{Limit: s.plan.Timeout, For: "its plan"},
+		func(ctx context.Context, p *process) error {
+			reply, err := p.Plan(ctx, s.trafficRequest())
+			p.planned(reply)
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	first := holders[0]
+	for _, p := range holders {
+		if difference := traffic.Difference(first.traffic, p.traffic, first.Name, p.Name); difference != "" {
+			return errors.New(difference + ": a hook's plan must depend on the buckets and the settings alone")
+		}
+	}
+	err = traffic.Check(first.traffic, s.plan.buckets(), s.plan.World.Trainers, s.plan.HookLinks.List())
+	if err != nil {
+		return fmt.Errorf("hook %s plans its traffic, but %w", s.plan.Hook.Key, err)
+	}
+	if traffic.PushRounds(first.traffic) > 0 && s.plan.some(served) {
+		return fmt.Errorf("hook %s pushes payloads of its own, so the server takes no buckets: measure pushpull and the hook in two calls",
+			s.plan.Hook.Key)
+	}
+	return nil
+}
+
+// traffic returns the plan of the measured hook; nil if it plans nothing.
+func (s *session) traffic() sdk.Traffic { return s.ranks[0].trainers[0].holder().traffic }
+
+// pushed returns the specs of what servers take: the payloads that the hook pushes, or else the buckets.
+func (s *session) pushed() []tensor.BucketSpec {
+	if pushed, _ := traffic.Payloads(s.traffic()); len(pushed) > 0 {
+		return pushed
+	}
+	return s.plan.buckets()
+}
+
+// stored returns the specs of everything that a rank stores: its buckets and the payloads of its hook.
+func (s *session) stored() []tensor.BucketSpec {
+	pushed, grouped := traffic.Payloads(s.traffic())
+	return slices.Concat(s.plan.buckets(), pushed, slices.Concat(grouped...))
+}
