@@ -1,7 +1,9 @@
 package breakdown
 
 import (
+	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/psbench/psbench/core/record/result"
@@ -11,7 +13,7 @@ import (
 
 // These are types of series that hooks record for buckets. The keys of such series are {batch},{bucket}.
 const (
-	hookMetric = "hook_future_metric"
+	hookMetric = record.FutureMetric
 	// CodecMetric is the type of the series for encoding and decoding buckets.
 	CodecMetric = "codec_metric"
 )
@@ -90,9 +92,10 @@ func exchangesOf(r *result.Result, ranks []int, yield func(Exchange) bool) bool 
 		}
 		g.apartNS = r.ApartNS(involved)
 		for _, rank := range g.ranks {
+			planned := plans(r, rank)
 			for m := range hooked(r, rank) {
 				pushed, arrived, replied := g.pushed.at(m.Key), g.arrived.at(m.Key), g.replied.at(m.Key)
-				if arrived == 0 || replied == 0 { // no server reduced the bucket
+				if planned || arrived == 0 || replied == 0 { // no server reduced the bucket as a whole
 					pushed, arrived, replied = all.at(m.Key), 0, 0
 				}
 				fromNS, calledNS := byRank[rank].of(m)
@@ -151,8 +154,50 @@ func cut(rank int, m sdk.Measurement, fromNS, calledNS, pushedNS, arrivedNS, rep
 	return e
 }
 
-// hooked yields the buckets that a trainer's hook measured.
-func hooked(r *result.Result, rank int) iter.Seq[sdk.Measurement] { return ofType(r, rank, hookMetric) }
+// hooked yields the buckets that a trainer's hook measured. The operations of a traffic plan count as one measurement
+// of their bucket, from the first start to the last end.
+func hooked(r *result.Result, rank int) iter.Seq[sdk.Measurement] {
+	return func(yield func(sdk.Measurement) bool) {
+		planned := map[sdk.Key]sdk.Measurement{}
+		for _, s := range r.Series {
+			if s.Rank != rank || s.Type != hookMetric {
+				continue
+			}
+			for m := range s.All() {
+				if record.OfRound(s.Type, s.Name) {
+					planned[m.Key] = joined(planned, m)
+				} else if !yield(m) {
+					return
+				}
+			}
+		}
+		keys := slices.SortedFunc(maps.Keys(planned), func(a, b sdk.Key) int {
+			return cmp.Or(cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+		})
+		for _, key := range keys {
+			if !yield(planned[key]) {
+				return
+			}
+		}
+	}
+}
+
+// joined returns a measurement that covers m and the measurement with the same key.
+func joined(all map[sdk.Key]sdk.Measurement, m sdk.Measurement) sdk.Measurement {
+	earlier, ok := all[m.Key]
+	if !ok {
+		return m
+	}
+	fromNS, toNS := min(earlier.StartNS, m.StartNS), max(earlier.StartNS+earlier.DurationNS, m.StartNS+m.DurationNS)
+	return sdk.Measurement{Key: m.Key, StartNS: fromNS, DurationNS: toNS - fromNS}
+}
+
+// plans reports whether a trainer's hook ran the rounds of a traffic plan. A server then numbers payloads, not buckets.
+func plans(r *result.Result, rank int) bool {
+	return slices.ContainsFunc(r.Series, func(s *result.Series) bool {
+		return s.Rank == rank && record.OfRound(s.Type, s.Name)
+	})
+}
 
 // ofType yields the measurements of all series with a type that a rank recorded.
 func ofType(r *result.Result, rank int, typ string) iter.Seq[sdk.Measurement] {

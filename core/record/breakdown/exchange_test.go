@@ -89,6 +89,26 @@ func TestExchangesOfSeveralServers(t *testing.T) {
 	}
 }
 
+// The operations of a traffic plan are one exchange of their bucket. A server's times are of payloads, so no exchange
+// has them.
+func TestExchangesOfPlannedHooks(t *testing.T) {
+	r := world(2, 1, 2)
+	r.Connected = [][]int{{0, 1}}
+	for rank := range 2 {
+		from := int64(100 + 10*rank)
+		stamp(r, rank, Metric{hookMetric, "round 0 pushpull float32"}, 0, 1, from, 150)
+		stamp(r, rank, Metric{hookMetric, "round 1 allgather int8"}, 0, 1, 160, 180)
+		stamp(r, rank, Metric{hookMetric, "round 1 allgather int8 2"}, 0, 1, 160, 190)
+	}
+	stamp(r, 2, straggler, 0, 1, 110, 115)
+	stamp(r, 2, answered, 0, 1, 110, 120)
+	key := sdk.Key{B: 1}
+	want := []Exchange{{Rank: 0, Key: key, WaitingNS: 10, TransferNS: 80}, {Rank: 1, Key: key, TransferNS: 80}}
+	if d := cmp.Diff(want, slices.Collect(Exchanges(r))); d != "" {
+		t.Error(d)
+	}
+}
+
 // A plugin may record keys that fit no bucket. Such measurements are ignored and use no memory.
 func TestOddKeys(t *testing.T) {
 	r := world(2, 1, 1)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/core/record/breakdown"
 	"github.com/psbench/psbench/core/record/result"
+	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -57,10 +58,13 @@ func sortOf(kind string, s *result.Series) (sort, bool) {
 	case breakdown.IsPart(m):
 		return sort{lane: Compute, name: m.Name}, true
 	}
+	if record.OfRound(s.Type, s.Name) { // without arrows: a server numbers payloads, not buckets
+		return sort{lane: Communication, name: s.Name, keys: ofBucket}, true
+	}
 	switch s.Type {
 	case "evaluation_metric":
 		return sort{lane: Compute, name: Evaluation, keys: ofEpoch}, true
-	case "hook_future_metric", "hook_c10d_metric":
+	case record.FutureMetric, "hook_c10d_metric":
 		return sort{lane: Communication, keys: ofBucket, part: reduction}, true
 	case "update_metric":
 		return sort{lane: Communication, name: "update of tables", part: update}, true

@@ -103,6 +103,19 @@ trainer1 bucket 0 140 > server2 bucket 0 140
 server2 bucket 0 245 > trainer1 bucket 0 250
 trainer1 bucket 1 150 > trainer0 bucket 1 240
 `},
+		"rounds of a traffic plan": {func() *result.Result {
+			r := world(1, 1, 2)
+			iteration(r, 0, 0, 0, 1000, 1100, 1200, 1300, 1310)
+			stamp(r, 0, "hook_future_metric/round 0 pushpull float32", 0, 0, 1110, 1150)
+			stamp(r, 0, "hook_future_metric/round 1 allgather int8", 0, 0, 1160, 1190)
+			stamp(r, 1, "parameter_server_batch_metric/param_index_batch", 0, 1, 1112, 1148)
+			return r
+		}, 0, 1, `trainer0
+ compute: [forward 0-100 #0] [backward 100-200 #0] [exposed communication 200-300 #0] [optimizer 300-310 #0]
+ communication: [round 0 pushpull float32 110-150 #0] [round 1 allgather int8 160-190 #0]
+server1
+ work: [bucket 1 112-148 #0]
+`},
 		"devices": {func() *result.Result {
 			r := world(1, 1, 2)
 			iteration(r, 0, 0, 0, 1000, 1100, 1200, 1300, 1310)

@@ -3,6 +3,9 @@
 package record
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/psbench/psbench/internal/metric"
 	"github.com/psbench/psbench/internal/packed"
 )
@@ -149,6 +152,23 @@ type Summary struct {
 
 // PeakRSS is a process's peak memory use in bytes.
 type PeakRSS int64
+
+// FutureMetric is the type of the series that say how long a hook's operations take. Keys are
+// {batch},{bucket}.
+const FutureMetric = "hook_future_metric"
+
+// roundSeries begins the names of a planned operation's series.
+const roundSeries = "round "
+
+// RoundSeries names the series of an operation of a traffic plan, such as "round 1 allreduce int8".
+func RoundSeries(round int, operation string) string {
+	return fmt.Sprintf("%s%d %s", roundSeries, round, operation)
+}
+
+// OfRound reports whether a series has the times of an operation of a traffic plan.
+func OfRound(typ, name string) bool {
+	return typ == FutureMetric && strings.HasPrefix(name, roundSeries)
+}
 
 // HookMetric is the type of the series that say how long a hook has a bucket before it first calls
 // a link for it. Keys are {batch},{bucket}. If a hook calls no link, the time ends when the bucket

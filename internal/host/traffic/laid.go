@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -42,10 +43,6 @@ type transfer struct {
 	series  *sdk.Series
 }
 
-// metric is the type of the series with the time from an operation's start to its end. Their keys
-// are the hook state's.
-const metric = "hook_future_metric"
-
 // Lay lays a checked plan on links.
 func Lay(t sdk.Traffic, links Links, recorder *sdk.Recorder) *Laid {
 	l := &Laid{buckets: make([]laidBucket, len(t))}
@@ -68,7 +65,7 @@ func Lay(t sdk.Traffic, links Links, recorder *sdk.Recorder) *Laid {
 				payloads[j] = store.Buckets[*next]
 				*next++
 				transfers[j] = transfer{payload: payloads[j], start: starter(o, at(links.Groups, k), links.Server),
-					series: recorder.Series(metric, seriesOf(k, round, j))}
+					series: recorder.Series(record.FutureMetric, seriesOf(k, round, j))}
 			}
 			b.rounds, b.payloads = append(b.rounds, transfers), append(b.payloads, payloads)
 		}
@@ -85,11 +82,11 @@ func seriesOf(round int, operations sdk.Round, i int) string {
 			same++
 		}
 	}
-	name := fmt.Sprintf("round %d %s %s", round, operations[i].Kind, operations[i].Type)
+	operation := fmt.Sprintf("%s %s", operations[i].Kind, operations[i].Type)
 	if same > 1 {
-		name += fmt.Sprintf(" %d", same)
+		operation += fmt.Sprintf(" %d", same)
 	}
-	return name
+	return record.RoundSeries(round, operation)
 }
 
 // starter returns the method that starts an operation on its link.
