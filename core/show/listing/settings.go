@@ -83,13 +83,16 @@ func shortened(value string) string {
 	return value[:widest-3] + "..."
 }
 
-// declarations returns what a model declares about itself.
+// declarations returns what a model or hook declares about itself, apart from its answers.
 func declarations(part sdk.Part) (list []string) {
 	if part.Stochastic {
 		list = append(list, "stochastic")
 	}
 	if part.SmallestBatch > 1 {
 		list = append(list, fmt.Sprintf("a smallest batch of %d samples", part.SmallestBatch))
+	}
+	if part.Plans {
+		list = append(list, "a traffic plan")
 	}
 	return list
 }
