@@ -358,12 +358,21 @@ func TestCommMeasuresPlannedHooks(t *testing.T) {
 	}
 }
 
-// Trainers that push as one have one order of pushes, which several rounds do not have.
-func TestPushesOfSeveralRoundsAreNotAggregated(t *testing.T) {
-	e := resolved(t, plannedArgs(t, "--trainer ddp_here --ntrainer 4 --ddp-hook pieces --aggregate host")...)
-	const want = "trainer0 pushes in 2 rounds, but trainers that push as one all push in one order, which rounds do not have: leave out --aggregate"
-	if _, err := run.Run(t.Context(), e, serversApart()); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+// Trainers that push as one have one order of pushes, which several rounds do not have. A server of parameters needs
+// whole buckets.
+func TestServersThatTakeNoPayloads(t *testing.T) {
+	aggregated := plannedArgs(t, "--trainer ddp_here --ntrainer 4 --ddp-hook pieces --aggregate host")
+	registry := aggregated[len(aggregated)-2:]
+	for want, args := range map[string][]string{
+		"trainer0 pushes in 2 rounds, but trainers that push as one all push in one order, which rounds do not have: leave out --aggregate": aggregated,
+		"trainer0.hook pushes payloads of its own, but server batch_update updates parameters with whole buckets: choose a hook that pushes these": append(
+			strings.Fields("--trainer batch_update --server batch_update --ddp-hook pieces"), registry...),
+	} {
+		t.Run(want, func(t *testing.T) {
+			if _, err := run.Run(t.Context(), resolved(t, args...), serversApart()); err == nil || err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		})
 	}
 }
 

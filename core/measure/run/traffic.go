@@ -61,7 +61,12 @@ func (r *run) agreeOnTraffic() error {
 	if err := traffic.Check(r.traffic(), r.buckets(), len(r.processes.trainers), links); err != nil {
 		return fmt.Errorf("%s plans its traffic, but %w", first.Name, err)
 	}
-	if rounds := traffic.PushRounds(r.traffic()); r.e.Aggregate && rounds > 1 {
+	rounds := traffic.PushRounds(r.traffic())
+	if server := r.e.Parts[sdk.KindServer].Key; rounds > 0 && r.e.Service == sdk.ServiceParameters {
+		return fmt.Errorf("%s pushes payloads of its own, but server %s updates parameters with whole buckets: choose a hook that pushes these",
+			first.Name, server)
+	}
+	if r.e.Aggregate && rounds > 1 {
 		return fmt.Errorf("%s pushes in %d rounds, but trainers that push as one all push in one order, which rounds do not have: leave out --aggregate",
 			first.Name, rounds)
 	}
