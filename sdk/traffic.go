@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
@@ -66,7 +67,12 @@ type TrafficEnv struct {
 // except the server's: if the plan pushes, the server takes only planned payloads.
 func NewPlannedHook[S any](key string, defaults S, plan func(S, TrafficEnv) (Traffic, error),
 	build func(S, HookEnv) (Hook, error), links ...Link) Part {
-	part := NewHook(key, defaults, build, links...)
+	part := NewHook(key, defaults, func(s S, env HookEnv) (Hook, error) {
+		if env.Rounds == nil { // a psbench of contract 2.5 or older does not ask for the plan
+			return nil, errors.New("this psbench lays no traffic plans: update it")
+		}
+		return build(s, env)
+	}, links...)
 	if len(links) == 0 {
 		mistake("hook %s plans its traffic but has no links", key)
 	}
@@ -83,8 +89,9 @@ func NewPlannedHook[S any](key string, defaults S, plan func(S, TrafficEnv) (Tra
 
 // Rounds runs the rounds of a hook's plan.
 type Rounds interface {
-	// Reduce starts the rounds of b, which the plan must have. It calls Step of round 0 before it
-	// returns, on the caller's goroutine. Other goroutines call the later Steps, so backward goes on.
+	// Reduce starts the rounds of b, which the plan must have. All ranks must call Reduce for their
+	// buckets in the same order. Reduce calls Step of round 0 before it returns, on the caller's
+	// goroutine. Other goroutines call the later Steps, so backward goes on.
 	// The future is done after the last Step. An error of Step ends the run.
 	Reduce(state HookState, b *tensor.Bucket, s Stepper) *comm.Future
 }
@@ -98,6 +105,6 @@ type Stepper interface {
 	// payloads holds the payload of each operation, by round and operation. tensor.As views the words
 	// in Gradient.Values as the payload's elements. Payloads keep their values between iterations.
 	// Calls for one bucket never overlap, but calls for different buckets may, so scratch memory
-	// belongs to a bucket. state is that of Reduce.
+	// belongs to a bucket. state has the batch and the key of b.
 	Step(state HookState, round int, b *tensor.Bucket, payloads [][]*tensor.Bucket) error
 }

@@ -60,7 +60,7 @@ type TrainerParts struct {
 	Recorder   *Recorder
 	// Links are the links of Hook, for communication of the trainer itself. The trainer must use the
 	// links from a single goroutine of its own, in the same order on all ranks. The links are nil if
-	// the hook runs in a process of its own, or has planned rounds for every bucket.
+	// the hook runs in a process of its own.
 	Links Links
 	// Tables are the embedding tables on the run's servers. Tables is nil unless the trainer needs
 	// tables.

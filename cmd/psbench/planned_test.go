@@ -159,8 +159,9 @@ func planPieces(s pieced, env sdk.TrafficEnv) (sdk.Traffic, error) {
 }
 
 func newPieces(s pieced, env sdk.HookEnv) (sdk.Hook, error) {
-	if env.Server != nil {
-		return nil, errors.New("the server takes buckets, though all of them have rounds")
+	const want = "the server takes the payloads that the hook has planned, not bucket 0"
+	if err := env.Server.PushPull(0, &tensor.Bucket{}).Wait(); err == nil || err.Error() != want {
+		return nil, fmt.Errorf("a push of a bucket gives %w", err)
 	}
 	return &pieces{s, env}, nil
 }
@@ -193,6 +194,7 @@ type misplan struct {
 	Panics   bool   `json:"panics" doc:"the plan panics"`
 	Refuses  bool   `json:"refuses" doc:"the plan returns an error"`
 	Fails    bool   `json:"fails" doc:"the step after the round returns an error"`
+	Drops    bool   `json:"drops" doc:"the hook drops the future of the rounds"`
 	Strays   bool   `json:"strays" doc:"the hook reduces a bucket for which it has planned nothing"`
 }
 
@@ -220,7 +222,10 @@ func (h *misplanned) Reduce(state sdk.HookState, b *tensor.Bucket) *comm.Future 
 	if b.Index > 0 && !h.Strays {
 		return h.env.Group.Average(state.Batch(), b)
 	}
-	return h.env.Rounds.Reduce(state, b, h)
+	if f := h.env.Rounds.Reduce(state, b, h); !h.Drops {
+		return f
+	}
+	return comm.Completed(nil)
 }
 
 func (h *misplanned) Step(_ sdk.HookState, round int, b *tensor.Bucket, _ [][]*tensor.Bucket) error {
@@ -346,7 +351,7 @@ func TestCommMeasuresPlannedHooks(t *testing.T) {
 		"hook --ddp-hook scattering --nserver 0":       "verified: fresh rows in every round\n",
 		"hook allreduce --ddp-hook scaling":            "verified: fresh rows ",
 		"hook pushpull --ddp-hook pieces":              "hook pieces pushes payloads of its own, so the server takes no buckets: measure pushpull and the hook in two calls\n",
-		"hook --ddp-hook misplanned --set hook.root=7": "plan: bucket 0, round 0, allreduce of 1 float32: the positions are 0 to 1",
+		"hook --ddp-hook misplanned --set hook.root=7": "plan: bucket 0, round 0, allreduce of 1 float32: root 7 is no position: these are 0 to 1",
 	} {
 		t.Run(args, func(t *testing.T) {
 			line := "comm " + args + " --quiet --no-limits --sizes 64,40K --rounds 10 --repeat 1 --transport shm,tcp --registry " +
@@ -384,10 +389,11 @@ func TestWrongPlans(t *testing.T) {
 		{"kind=pushpull", "trainer[01]: hook misplanned, plan: bucket 0, round 0, pushpull of 1 float32: the hook declares no link server"},
 		{"type=float8", "trainer[01]: hook misplanned, plan: bucket 0, round 0, allreduce of 1 float8: the element types are float32, float16, bfloat16, int32, int64, int8, uint8"},
 		{"type=int8", "trainer[01]: hook misplanned, plan: bucket 0, round 0, allreduce of 1 int8: the operation is only defined for float32, float16, bfloat16, int32, int64"},
-		{"kind=broadcast root=2", "trainer[01]: hook misplanned, plan: bucket 0, round 0, broadcast of 1 float32 from 2: the positions are 0 to 1"},
+		{"kind=broadcast root=2", "trainer[01]: hook misplanned, plan: bucket 0, round 0, broadcast of 1 float32 from 2: root 2 is no position: these are 0 to 1"},
 		{"refuses=true", "trainer[01]: hook misplanned, plan: there is no plan"},
 		{"apart=true", "for bucket 0, round 0, operation 0, trainer0 plans allreduce of 1 float32 and trainer1 allreduce of 2 float32: a hook's plan must depend on the buckets and the settings alone"},
-		{"fails=true", "trainer[01](, epoch 0, batch 0)?: hook misplanned, Reduce: bucket 0 is not what it was"},
+		{"fails=true", "trainer[01](, epoch 0, batch 0)?: hook misplanned, Reduce: Step 1 of batch 0, bucket 0: bucket 0 is not what it was"},
+		{"drops=true", "trainer[01](, epoch 0, batch 1)?: hook misplanned, Reduce: nobody waited for the rounds of batch 0, bucket 0: Reduce must return their future, or one that waits for it"},
 		{"strays=true", `trainer[01](, epoch 0, batch 0)?: hook misplanned, Reduce: the hook has planned no rounds for bucket \d+`},
 		{"panics=true", `trainer[01] \(process \d+\) ended with exit status 2 during planning; its last words: panic: no plan.*`},
 	} {

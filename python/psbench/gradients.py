@@ -126,7 +126,7 @@ class Bucket(Gradient):
 
     __slots__ = ("spec", "index", "elements", "table_rows", "width", "parameters", "payloads", "_made")
 
-    payloads: list[list[Any]]
+    payloads: tuple[tuple[Any, ...], ...]
     """The payloads that the hook has planned for the bucket, by round and transfer: one-dimensional arrays
     of the transfer's type, uint16 for bfloat16. They keep their values between iterations."""
 
@@ -134,7 +134,7 @@ class Bucket(Gradient):
         super().__init__(values, rows)
         self.spec, self.index, self.elements = spec, spec.index, spec.elements
         self.table_rows, self.width, self.parameters = spec.table_rows, spec.width, spec.parameters
-        self.payloads = []
+        self.payloads = ()
         self._made: list[Any] = []  # operations on it that were not requested yet
 
     def __repr__(self) -> str:

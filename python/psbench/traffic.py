@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
@@ -57,7 +58,14 @@ def _listed(value: Any, what: str, wanted: str) -> Sequence[Any]:
 def _operation(transfer: Any, bucket: int) -> dict[str, Any]:
     if not isinstance(transfer, Transfer):
         raise TypeError(f"a round of bucket {bucket} must be a list of psbench.Transfer, but one element is of type {type(transfer).__name__}")
-    return {"kind": transfer.kind, "type": transfer.dtype, "elements": transfer.elements, "root": transfer.root}
+    for name, wanted in (("kind", str), ("dtype", str), ("elements", numbers.Integral), ("root", numbers.Integral)):
+        value = getattr(transfer, name)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise TypeError(f"{name} of {transfer!r} in bucket {bucket} must be of type {'str' if wanted is str else 'int'}")
+    elements, root = int(transfer.elements), int(transfer.root)
+    if not (0 <= elements < 2**31 and 0 <= root < 2**31):
+        raise ValueError(f"elements and root of {transfer!r} in bucket {bucket} must be 0 or more and below 2^31")
+    return {"kind": transfer.kind, "type": transfer.dtype, "elements": elements, "root": root}
 
 
 def to_bfloat16(values: Any) -> NDArray[np.uint16]:

@@ -67,13 +67,6 @@ class Averge(Bad):
     answers = "averge"
 
 
-class Aimless(psbench.Hook):
-    key = "aimless"
-
-    def plan(self, settings, env):
-        return []
-
-
 class Wordless(Bad):
     answers = "own"
 

@@ -7,6 +7,7 @@ import unittest
 import numpy as np
 
 import psbench
+from psbench.companion import roles
 from psbench.companion.messages import message
 
 from .double import Companion, Frame, dense, sparse
@@ -95,14 +96,23 @@ class HookTest(unittest.TestCase):
             (7, "a plan must be a list with the rounds of each bucket, not of type int"),
             ([7], "the rounds of bucket 0 must be a list of rounds, not of type int"),
             ([None, [7]], "a round of bucket 1 must be a list of psbench.Transfer, not of type int"),
+            ([[[psbench.Transfer("average", "float32", 2.5)]]], "elements of Transfer.kind='average', dtype='float32', elements=2.5, root=0. in bucket 0 must be of type int"),
             ([[[7]]], "a round of bucket 0 must be a list of psbench.Transfer, but one element is of type int"),
         ):
             class Wrong(Planned):
-                plan = classmethod(lambda cls, settings, env: given)
+                plan = classmethod(lambda cls, settings, env: given)  # noqa: B023
 
             with self.subTest(want), Companion(Wrong, buckets=[dense(1)], connect=False) as c:
                 with self.assertRaisesRegex(Exception, f"^hook planned, plan: TypeError: {want}$"):
                     c.service.Plan(message("PlanRequest")(buckets=c.buckets), None)
+        with Companion(Planned, buckets=[dense(1)], connect=False) as c, self.assertRaisesRegex(Exception, "^hook planned plans its traffic, but this psbench lays no plans: update it$"):
+            c.connect()
+
+        class Own(Half):
+            def plan(self):
+                """A method of the author, as in a hook of an older version."""
+
+        self.assertEqual([roles.plans(part) for part in (Half, Own, Planned)], [False, False, True])
         with Companion(Half, buckets=[dense(1)], connect=False) as c, self.assertRaisesRegex(Exception, "has no class method plan"):
             c.service.Plan(message("PlanRequest")(buckets=c.buckets), None)
 

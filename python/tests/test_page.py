@@ -25,7 +25,7 @@ def parts():
 
 class PageTest(unittest.TestCase):
     def test_all_can_be_served(self):
-        self.assertEqual(sorted(parts()), ["clip", "counting", "lately", "linear", "noise", "sign", "squares", "trimmed"])
+        self.assertEqual(sorted(parts()), ["bf16", "clip", "counting", "lately", "linear", "noise", "sign", "squares", "trimmed"])
         plugin.check(list(parts().values()))
 
     def test_hooks(self):

@@ -112,7 +112,6 @@ class PluginTest(unittest.TestCase):
             (("Bad", "Twin"), "Twin and Bad are both hook bad: give one of them another key"),
             (("Unset",), "Unset.Settings must be a dataclass: put @dataclasses.dataclass above it"),
             (("Averge",), "Averge has answers 'averge': it is \"mean\", \"sum\", \"own\", or \"as KEY\", of a built-in hook"),
-            (("Aimless",), "Aimless has a method plan that is no class method: write @classmethod above def plan(cls, settings, env)"),
             (("Wordless",), 'Wordless has answers "own", but no method answer(self, exchange), which says what it answers'),
             (("os",), "psbench.serve was given a module: give it classes that derive from psbench.Hook, Model, Criterion, Data or Server"),
         ):

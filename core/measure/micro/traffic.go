@@ -2,7 +2,6 @@ package micro
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +24,7 @@ func (s *session) planTraffic(ctx context.Context) error {
 	if !s.plan.some(hooked) || !s.plan.Hook.Plans {
 		return nil
 	}
-	var holders []*process
+	var holders []*process // of all transports, which have the same buckets
 	for _, w := range s.ranks {
 		for _, t := range w.trainers {
 			holders = append(holders, t.holder())
@@ -40,17 +39,15 @@ func (s *session) planTraffic(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	first := holders[0]
-	for _, p := range holders {
-		if difference := traffic.Difference(first.traffic, p.traffic, first.Name, p.Name); difference != "" {
-			return errors.New(difference + ": a hook's plan must depend on the buckets and the settings alone")
-		}
+	var plans []traffic.Named
+	for _, p := range s.ranks[0].trainers {
+		plans = append(plans, traffic.Named{Process: p.holder().Name, Traffic: p.holder().traffic})
 	}
-	err = traffic.Check(first.traffic, s.plan.buckets(), s.plan.World.Trainers, s.plan.HookLinks.List())
+	err = traffic.Agree(plans, s.plan.buckets(), s.plan.HookLinks.List(), s.plan.Aggregate)
 	if err != nil {
-		return fmt.Errorf("hook %s plans its traffic, but %w", s.plan.Hook.Key, err)
+		return err
 	}
-	if traffic.PushRounds(first.traffic) > 0 && s.plan.some(served) {
+	if traffic.PushRounds(s.traffic()) > 0 && s.plan.some(served) {
 		return fmt.Errorf("hook %s pushes payloads of its own, so the server takes no buckets: measure pushpull and the hook in two calls",
 			s.plan.Hook.Key)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/internal/host/convert"
 	"github.com/psbench/psbench/internal/host/record"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
@@ -180,6 +181,9 @@ func (r *run) unchecked() (list []result.Unchecked) {
 			what = "rows looked up and pushed to the tables of server "
 		}
 		why := r.serverUnchecked()
+		if why == "" && traffic.PushRounds(r.traffic()) > 0 {
+			why = "it takes planned payloads, of which --check keeps no slices"
+		}
 		add(what+server, why)
 		if plugin := r.e.Parts[sdk.KindServer].Plugin.Name; why == "" && plugin != registry.Builtin &&
 			!said(r.e.Parts[sdk.KindServer]) {

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -44,31 +43,17 @@ func (r *run) planTraffic(ctx context.Context) error {
 
 // agreeOnTraffic returns an error unless all hooks made the same, possible plan.
 func (r *run) agreeOnTraffic() error {
-	first := r.processes.trainers[0].holder(sdk.KindHook)
+	var plans []traffic.Named
 	for _, t := range r.processes.trainers {
 		p := t.holder(sdk.KindHook)
-		if difference := traffic.Difference(first.plan.traffic, p.plan.traffic, first.Name, p.Name); difference != "" {
-			return errors.New(difference + ": a hook's plan must depend on the buckets and the settings alone")
-		}
+		plans = append(plans, traffic.Named{Process: p.Name, Traffic: p.plan.traffic})
 	}
-	var links []sdk.Link
-	if r.e.Links.Server {
-		links = append(links, sdk.LinkServer)
+	if err := traffic.Agree(plans, r.buckets(), r.e.Links.List(), r.e.Aggregate); err != nil {
+		return err
 	}
-	if r.e.Links.Group {
-		links = append(links, sdk.LinkGroup)
-	}
-	if err := traffic.Check(r.traffic(), r.buckets(), len(r.processes.trainers), links); err != nil {
-		return fmt.Errorf("%s plans its traffic, but %w", first.Name, err)
-	}
-	rounds := traffic.PushRounds(r.traffic())
-	if server := r.e.Parts[sdk.KindServer].Key; rounds > 0 && r.e.Service == sdk.ServiceParameters {
+	if pushes := traffic.PushRounds(r.traffic()) > 0; pushes && r.e.Service == sdk.ServiceParameters {
 		return fmt.Errorf("%s pushes payloads of its own, but server %s updates parameters with whole buckets: choose a hook that pushes these",
-			first.Name, server)
-	}
-	if r.e.Aggregate && rounds > 1 {
-		return fmt.Errorf("%s pushes in %d rounds, but trainers that push as one all push in one order, which rounds do not have: leave out --aggregate",
-			first.Name, rounds)
+			plans[0].Process, r.e.Parts[sdk.KindServer].Key)
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/protocol"
 	"github.com/psbench/psbench/internal/host/record"
-	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -74,6 +73,9 @@ type Peers struct {
 // Plan returns the traffic plan of the measured hook for these buckets, or nil if the hook plans
 // nothing.
 func (r *Role) Plan(buckets []tensor.BucketSpec) (sdk.Traffic, error) {
+	if r.config.Hook == nil {
+		return nil, fmt.Errorf("%s measures no hook", r.Name())
+	}
 	return r.PlanTraffic(*r.config.Hook, sdk.TrafficEnv{Trainers: r.config.Trainers, Buckets: buckets})
 }
 
@@ -96,11 +98,7 @@ func (r *Role) Connect(peers Peers) error {
 	}
 	links := process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default,
 		Together: peers.Together, Traffic: peers.Traffic}
-	base := links // collectives use the group even if the hook does not
-	if base.Traffic = nil; traffic.PushRounds(peers.Traffic) > 0 {
-		base.Server = nil
-	}
-	joined, err := r.JoinLinks(base, r.store)
+	joined, err := r.JoinLinks(links, r.store)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (r *Role) newHook(joined sdk.Links, links process.HookLinks) (*hook, error)
 		return h, r.layPart(links)
 	}
 	var err error
-	if env.Rounds, err = r.JoinTraffic(links); err != nil {
+	if env.Rounds, err = r.LayRounds(links); err != nil {
 		return nil, err
 	}
 	h.Hook, err = hosted.NewHook(r.Process, *r.config.Hook, env)

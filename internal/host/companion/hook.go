@@ -88,10 +88,7 @@ func (r *HookRole) Connect(peers HookPeers) (map[string]string, error) {
 	}
 	r.Own(port)
 	r.env.Buckets = specs
-	if r.env.Links, err = r.JoinLinks(peers.Links, port.Stores(0)[0]); err != nil {
-		return nil, err
-	}
-	if r.env.Rounds, err = r.JoinTraffic(peers.Links); err != nil {
+	if r.env.Links, r.env.Rounds, err = r.JoinHook(peers.Links, port.Stores(0)[0]); err != nil {
 		return nil, err
 	}
 	if r.hook, err = hosted.NewHookBeside(r.Process, r.Part(), r.env); err != nil {

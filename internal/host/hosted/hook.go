@@ -17,6 +17,7 @@ type namedHook struct {
 	sdk.Hook
 	watch   *watch
 	stamps  *stamps
+	rounds  *traffic.Rounds   // nil if the hook plans nothing
 	explain func(error) error // created once, because every bucket in every iteration uses it
 }
 
@@ -42,6 +43,11 @@ func (h *namedHook) reduce(state sdk.HookState, b *tensor.Bucket, cameNS int64) 
 	if err := h.watch.err(); err != nil {
 		f = comm.Completed(err)
 	}
+	if h.rounds != nil {
+		if err := h.rounds.Failed(); err != nil {
+			f = comm.Completed(err)
+		}
+	}
 	h.stamps.returned(b, f)
 	f.Explain(h.explain)
 	return f
@@ -51,6 +57,9 @@ func (h *namedHook) reduce(state sdk.HookState, b *tensor.Bucket, cameNS int64) 
 func (h *namedHook) Reset() {
 	h.Hook.Reset()
 	h.watch.reset()
+	if h.rounds != nil {
+		h.rounds.Reset()
+	}
 	h.stamps.reset()
 }
 
@@ -97,7 +106,8 @@ func newHook(p *process.Process, choice process.Choice, env sdk.HookEnv, onTrain
 	env.Rank, env.Name, env.Recorder = p.Rank(), p.Name(), p.Recorder
 	s := newStamps(&env, onTrainer)
 	w := newWatch(&env, s)
-	if rounds, ok := env.Rounds.(*traffic.Rounds); ok {
+	rounds, ok := env.Rounds.(*traffic.Rounds)
+	if ok {
 		rounds.Started = s.called
 	}
 	hook, err := process.Build[sdk.Hook](p, choice, env)
@@ -105,5 +115,5 @@ func newHook(p *process.Process, choice process.Choice, env sdk.HookEnv, onTrain
 		return nil, err
 	}
 	title := choice.Title()
-	return &namedHook{hook, w, s, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
+	return &namedHook{hook, w, s, rounds, func(err error) error { return fault.Of(title, "Reduce", err) }}, nil
 }

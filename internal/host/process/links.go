@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/psbench/psbench/comm"
+	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/fabric"
 	"github.com/psbench/psbench/internal/comm/provider"
 	"github.com/psbench/psbench/internal/comm/wire"
@@ -81,14 +82,11 @@ func (p *Process) Joined(conns []*wire.Conn) wire.Links {
 
 // JoinLinks connects the links that carry the hook's buckets. JoinLinks runs in the process that
 // holds the hook. store holds the rank's buckets, which may lie in device memory. If the process has
-// a keeper, the keeper keeps slices of the links' exchanges. A traffic plan may need only some of
-// these links: JoinTraffic connects the others.
+// a keeper, the keeper keeps slices of the links' exchanges. If a traffic plan pushes, the server takes
+// only its payloads, over the link of LayTraffic.
 func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Links, err error) {
-	if pushed, _ := traffic.Payloads(links.Traffic); len(pushed) > 0 {
-		links.Server = nil
-	}
-	if traffic.Covers(links.Traffic, len(store.Buckets)) {
-		links = HookLinks{}
+	if traffic.PushRounds(links.Traffic) > 0 {
+		links.Server, joined.Server = nil, payloadsOnly{}
 	}
 	over := p.Fabric
 	if device, ok := p.Engine.(comm.Device); ok && store.Lent != nil {
@@ -110,6 +108,14 @@ func (p *Process) JoinLinks(links HookLinks, store *comm.Store) (joined sdk.Link
 		}
 	}
 	return p.Keeper.Links(joined, store.Specs()), nil
+}
+
+// payloadsOnly is the server link of a hook whose plan pushes.
+type payloadsOnly struct{}
+
+// PushPull implements comm.PushPuller.
+func (payloadsOnly) PushPull(_ int64, b *tensor.Bucket) *comm.Future {
+	return comm.Completed(fmt.Errorf("the server takes the payloads that the hook has planned, not bucket %d", b.Index))
 }
 
 // joinServer connects to a server. This process pushes store's buckets to the server.

@@ -2,9 +2,11 @@ package process
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/shm"
 	"github.com/psbench/psbench/internal/host/fault"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
@@ -18,7 +20,7 @@ func (p *Process) PlanTraffic(choice Choice, env sdk.TrafficEnv) (sdk.Traffic, e
 	if err != nil || !part.Plans {
 		return nil, err
 	}
-	env.Rank, env.Name = p.Rank(), p.Name()
+	env.Rank, env.Name, env.Buckets = p.Rank(), p.Name(), slices.Clone(env.Buckets)
 	done := p.limit(fmt.Sprintf("%s %s has no traffic plan", part.Kind, part.Key))
 	plan, err := part.Plan(choice.Settings, env)
 	done()
@@ -31,18 +33,36 @@ func (p *Process) PlanTraffic(choice Choice, env sdk.TrafficEnv) (sdk.Traffic, e
 	return plan, fault.Of(choice.Title(), "plan", err)
 }
 
-// JoinTraffic lays the hook's plan and returns the rounds that the hook runs, or nil without a plan.
-func (p *Process) JoinTraffic(links HookLinks) (sdk.Rounds, error) {
+// JoinHook connects the links of a hook in this process and lays its plan. rounds is nil without a
+// plan. store holds the rank's buckets; see JoinLinks.
+func (p *Process) JoinHook(links HookLinks, store *comm.Store) (joined sdk.Links, rounds sdk.Rounds, err error) {
+	var planned *traffic.Rounds
+	if links.Traffic != nil {
+		planned = traffic.New(&p.Working)
+		p.Own(planned) // before the links, because it closes after them
+	}
+	if joined, err = p.JoinLinks(links, store); err != nil || planned == nil {
+		return joined, nil, err
+	}
+	return joined, planned, p.layRounds(planned, links)
+}
+
+// LayRounds lays a hook's plan apart from its links. It returns nil without a plan.
+func (p *Process) LayRounds(links HookLinks) (sdk.Rounds, error) {
 	if links.Traffic == nil {
 		return nil, nil
 	}
-	rounds := traffic.New(&p.Working)
-	p.Own(rounds) // before the links, because it closes after them
+	planned := traffic.New(&p.Working)
+	p.Own(planned)
+	return planned, p.layRounds(planned, links)
+}
+
+func (p *Process) layRounds(rounds *traffic.Rounds, links HookLinks) error {
 	laid, err := p.LayTraffic(links, p.NewStore)
 	if err == nil {
 		rounds.Join(laid)
 	}
-	return rounds, err
+	return err
 }
 
 // LayTraffic allocates the payloads of a plan with newStore and connects the links that carry them.
@@ -56,6 +76,9 @@ func (p *Process) LayTraffic(links HookLinks, newStore func([]tensor.BucketSpec)
 		return store, err
 	}
 	pushed, grouped := traffic.Payloads(links.Traffic)
+	if err := shm.Reserve("the payloads of "+p.Name(), traffic.Bytes(links.Traffic)); err != nil {
+		return nil, err
+	}
 	var joined traffic.Links
 	var err error
 	if len(pushed) > 0 {

@@ -39,9 +39,13 @@ type Hook struct {
 	kept       bool            // that waiter also waits for the operation, which is not in started; same guard
 	payloads   []int32         // by bucket: the payloads of the plan up to the bucket's last one
 	started    chan *reduction // reductions with a running operation; has room for all
-	waiting    sync.WaitGroup  // the goroutine that waits for the operations in started
-	asking     asking
-	beside     *sdk.Series // time the part has buckets before it requests an operation
+	// rounds are the same for each round of the plan. One goroutine for all would wait for the rounds
+	// in the order in which this rank started them. Ranks start the rounds of different buckets in
+	// different orders, so two ranks could then wait for each other.
+	rounds  []chan *reduction
+	waiting sync.WaitGroup // the goroutines that wait for the operations in started and rounds
+	asking  asking
+	beside  *sdk.Series // time the part has buckets before it requests an operation
 }
 
 var _ sdk.Hook = (*Hook)(nil)
@@ -126,7 +130,7 @@ func (h *Hook) showBuckets(store *comm.Store) error {
 // Join gives the hook the rank's links. Call Join before any Reduce.
 func (h *Hook) Join(links sdk.Links) {
 	h.links = links
-	h.waiting.Go(h.waitForEnds)
+	h.waiting.Go(func() { h.waitForEnds(h.started) })
 }
 
 // Reset implements sdk.Hook. The core resets the part.

@@ -26,7 +26,11 @@ func (h *Hook) start(r *reduction) (err error) {
 		h.kept = true
 		return nil
 	}
-	h.started <- r // never blocks: started holds each bucket at most once
+	started := h.started
+	if r.asked.Op == opRound {
+		started = h.rounds[r.asked.Arg]
+	}
+	started <- r // never blocks: it holds each bucket at most once
 	return nil
 }
 
@@ -61,11 +65,11 @@ func (h *Hook) begin(f *wire.Header, b *tensor.Bucket) (*comm.Future, error) {
 	}
 }
 
-// waitForEnds waits for operations, one after the other, until the link has ended.
-func (h *Hook) waitForEnds() {
+// waitForEnds waits for started operations, one after the other, until the link has ended.
+func (h *Hook) waitForEnds(started chan *reduction) {
 	for {
 		select {
-		case r := <-h.started:
+		case r := <-started:
 			h.goOn(r)
 		case <-h.link.read:
 			return

@@ -13,6 +13,11 @@ import (
 // the part. Call Lay before any Reduce.
 func (h *Hook) Lay(laid *traffic.Laid) error {
 	h.laid = laid
+	for range laid.Longest() {
+		started := make(chan *reduction, len(h.reductions))
+		h.rounds = append(h.rounds, started)
+		h.waiting.Go(func() { h.waitForEnds(started) })
+	}
 	for _, store := range laid.Stores() {
 		if err := h.link.share(store.Segment, false, 0); err != nil {
 			return err

@@ -152,6 +152,89 @@ func checkSums(p *protocoltest.Part, f wire.Header, round int) error {
 	return nil
 }
 
+// meeting is a group of two ranks for one round: an operation ends once both ranks have started it.
+type meeting struct {
+	links
+	mu      *sync.Mutex
+	open    map[[2]int]*comm.Promise // by round and bucket
+	round   int
+	started func(round, bucket int)
+}
+
+func (m *meeting) AllReduce(_ int64, b *tensor.Bucket) *comm.Future {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key, p := [2]int{m.round, b.Index}, comm.NewPromise(nil)
+	p.Begin()
+	if other := m.open[key]; other != nil {
+		other.Complete(nil)
+		p.Complete(nil)
+	} else {
+		m.open[key] = p
+	}
+	m.started(m.round, b.Index)
+	return p.Future()
+}
+
+// Ranks whose rounds advance at their own speed do not wait for each other for ever: rank 1 hands over both buckets at
+// once, rank 0 its second bucket only when its first one is in the last round. Round 2 ends without the other rank.
+func TestRoundsOfUnequalRanks(t *testing.T) {
+	rounds := []sdk.Round{sums(1), sums(1), {{Kind: sdk.PushPull, Type: tensor.Float32, Elements: 1}}, sums(1)}
+	plan := sdk.Traffic{rounds, rounds, nil}
+	var mu sync.Mutex
+	open := map[[2]int]*comm.Promise{}
+	inLast := make(chan struct{})
+	hooks, stores := make([]*Hook, 2), make([]*comm.Store, 2)
+	for rank := range hooks {
+		folder, next := t.TempDir(), map[int32]int64{}
+		host := newHost(t, folder, fmt.Sprint("trainer", rank), "unix", late)
+		h, store := hookOf(t, host, folder, bucketsOf(8, 8), func(p *protocoltest.Part, f wire.Header) error {
+			ask := wire.Header{Op: opRound, Batch: f.Batch, Bucket: f.Bucket, Arg: next[f.Bucket]}
+			if next[f.Bucket]++; ask.Arg == int64(len(rounds)) {
+				ask.Op, ask.Arg = opReduced, 0
+			}
+			return p.Send(ask)
+		})
+		pushed, grouped := traffic.Payloads(plan)
+		payloads := func(specs []tensor.BucketSpec) *comm.Store {
+			s, err := host.Fabric.InSegments().NewStore(host.Name(), specs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			host.OwnMemory(s)
+			return s
+		}
+		joined := traffic.Links{Server: &links{}, Pushed: payloads(pushed)}
+		for k, specs := range grouped {
+			joined.Grouped = append(joined.Grouped, payloads(specs))
+			joined.Groups = append(joined.Groups, &meeting{mu: &mu, open: open, round: k, started: func(round, bucket int) {
+				if rank == 0 && round == len(rounds)-1 && bucket == 0 {
+					close(inLast)
+				}
+			}})
+		}
+		h.Join(sdk.Links{})
+		if err := h.Lay(traffic.Lay(plan, joined, host.Recorder)); err != nil {
+			t.Fatal(err)
+		}
+		hooks[rank], stores[rank] = h, store
+	}
+	reduce := func(rank, bucket int) *comm.Future { return hooks[rank].Reduce(at(0), stores[rank].Buckets[bucket]) }
+	futures := []*comm.Future{reduce(1, 0), reduce(1, 1), reduce(0, 0)}
+	<-inLast
+	futures = append(futures, reduce(0, 1))
+	time.Sleep(50 * time.Millisecond) // a waiter would drive its bucket past what the hook's own goroutines wait for
+	var waiters sync.WaitGroup
+	for _, f := range futures {
+		waiters.Go(func() {
+			if err := f.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waiters.Wait()
+}
+
 // A request that does not fit the plan ends the reduction with one sentence that names the part.
 func TestRoundsRefuseLies(t *testing.T) {
 	for name, c := range map[string]struct {

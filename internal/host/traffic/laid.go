@@ -77,7 +77,7 @@ func Lay(t sdk.Traffic, links Links, recorder *sdk.Recorder) *Laid {
 // operations of a round with the same name are numbered from 2.
 func seriesOf(round int, operations sdk.Round, i int) string {
 	same := 0
-	for _, o := range operations[:i+1] {
+	for _, o := range operations[:i+1] { // at most maxOperations
 		if o.Kind == operations[i].Kind && o.Type == operations[i].Type {
 			same++
 		}

@@ -12,9 +12,11 @@ import (
 	"github.com/psbench/psbench/sdk"
 )
 
-// maxRounds is the largest number of rounds of a bucket. Each round with a collective has a group of
-// its own.
-const maxRounds = 16
+// Limits of a bucket's plan. Each round with a collective has a group of its own.
+const (
+	maxRounds     = 16
+	maxOperations = 64 // in a round
+)
 
 // kinds lists the kinds of operation and what their elements must support.
 var kinds = map[sdk.OperationKind]struct {
@@ -46,8 +48,11 @@ func Check(t sdk.Traffic, buckets []tensor.BucketSpec, trainers int, links []sdk
 			return fmt.Errorf("bucket %d has %d rounds, but at most %d are possible", b, len(rounds), maxRounds)
 		}
 		for r, round := range rounds {
-			if len(round) == 0 {
+			switch n := len(round); {
+			case n == 0:
 				return fmt.Errorf("bucket %d, round %d has no operation: leave the round out", b, r)
+			case n > maxOperations:
+				return fmt.Errorf("bucket %d, round %d has %d operations, but at most %d are possible", b, r, n, maxOperations)
 			}
 			for _, o := range round {
 				if err := check(o, trainers, links); err != nil {
@@ -78,7 +83,7 @@ func check(o sdk.Operation, trainers int, links []sdk.Link) error {
 	case o.Elements < 1 || o.Elements > math.MaxInt32:
 		return fmt.Errorf("a payload has 1 to %d elements", math.MaxInt32)
 	case o.Root < 0 || o.Root >= trainers:
-		return fmt.Errorf("the positions are 0 to %d", trainers-1)
+		return fmt.Errorf("root %d is no position: these are 0 to %d", o.Root, trainers-1)
 	}
 	return nil
 }
@@ -88,8 +93,33 @@ func Covers(t sdk.Traffic, n int) bool {
 	return len(t) == n && !slices.ContainsFunc(t, func(rounds []sdk.Round) bool { return len(rounds) == 0 })
 }
 
-// Difference describes the first difference between the plans of two ranks; "" if they are equal.
-func Difference(a, b sdk.Traffic, nameA, nameB string) string {
+// Named is the plan of a rank's hook.
+type Named struct {
+	Process string
+	Traffic sdk.Traffic
+}
+
+// Agree returns an error unless all ranks have the same plan, and it is possible for hooks with these
+// links. aggregated says that trainers of a host push as one.
+func Agree(plans []Named, buckets []tensor.BucketSpec, links []sdk.Link, aggregated bool) error {
+	first := plans[0]
+	for _, p := range plans {
+		if different := difference(first.Traffic, p.Traffic, first.Process, p.Process); different != "" {
+			return errors.New(different + ": a hook's plan must depend on the buckets and the settings alone")
+		}
+		if err := Check(p.Traffic, buckets, len(plans), links); err != nil {
+			return fmt.Errorf("%s plans its traffic, but %w", p.Process, err)
+		}
+	}
+	if rounds := PushRounds(first.Traffic); aggregated && rounds > 1 {
+		return fmt.Errorf("%s pushes in %d rounds, but trainers that push as one all push in one order, which rounds do not have: leave out --aggregate",
+			first.Process, rounds)
+	}
+	return nil
+}
+
+// difference describes the first operation that differs between the plans of two ranks, or returns "".
+func difference(a, b sdk.Traffic, nameA, nameB string) string {
 	for bucket := range max(len(a), len(b)) {
 		roundsA, roundsB := at(a, bucket), at(b, bucket)
 		for round := range max(len(roundsA), len(roundsB)) {
@@ -131,6 +161,15 @@ func PushRounds(t sdk.Traffic) int {
 		}
 	}
 	return len(pushing)
+}
+
+// Bytes returns the size of all payloads of a rank in bytes.
+func Bytes(t sdk.Traffic) (n int64) {
+	pushed, grouped := Payloads(t)
+	for _, spec := range slices.Concat(pushed, slices.Concat(grouped...)) {
+		n += 4 * int64(spec.Words())
+	}
+	return n
 }
 
 // Payloads lists the payloads of a plan: those pushed to the server, and for each round those of the

@@ -55,6 +55,8 @@ func TestImpossiblePlans(t *testing.T) {
 		"possible":         {one(gather), []sdk.Link{sdk.LinkGroup}, ""},
 		"too many buckets": {sdk.Traffic{nil, nil, nil}, nil, "it plans bucket 2, but the buckets are 0 to 1"},
 		"too many rounds":  {sdk.Traffic{make([]sdk.Round, 17)}, nil, "bucket 0 has 17 rounds, but at most 16 are possible"},
+		"too many operations": {sdk.Traffic{{make(sdk.Round, 65)}}, nil,
+			"bucket 0, round 0 has 65 operations, but at most 64 are possible"},
 		"an empty round": {sdk.Traffic{nil, {{gather}, {}}}, []sdk.Link{sdk.LinkGroup},
 			"bucket 1, round 1 has no operation: leave the round out"},
 		"no link": {one(gather), []sdk.Link{sdk.LinkServer},
@@ -66,7 +68,7 @@ func TestImpossiblePlans(t *testing.T) {
 		"above the limit": {one(operation(sdk.AllGather, tensor.Int8, 1<<31)), []sdk.Link{sdk.LinkGroup},
 			"bucket 0, round 0, allgather of 2147483648 int8: a payload has 1 to 2147483647 elements"},
 		"no root": {one(sdk.Operation{Kind: sdk.Broadcast, Type: tensor.Int8, Elements: 1, Root: -1}),
-			[]sdk.Link{sdk.LinkGroup}, "bucket 0, round 0, broadcast of 1 int8 from -1: the positions are 0 to 1"},
+			[]sdk.Link{sdk.LinkGroup}, "bucket 0, round 0, broadcast of 1 int8 from -1: root -1 is no position: these are 0 to 1"},
 		"a bucket that no link takes": {one(operation(sdk.PushPull, tensor.Float32, 1)), []sdk.Link{sdk.LinkServer},
 			"it pushes payloads to the server, which then takes no buckets: plan rounds for every bucket"},
 		"a bucket that the group takes": {one(operation(sdk.PushPull, tensor.Float32, 1)),
@@ -99,7 +101,7 @@ func TestDifference(t *testing.T) {
 		"bucket":    {sdk.Traffic{{{b}}}, "for bucket 0, round 0, operation 0, x plans none and y allreduce of 3 float16"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Difference(plan, c.other, "x", "y"); got != c.want {
+			if got := difference(plan, c.other, "x", "y"); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

@@ -27,6 +27,9 @@ type Rounds struct {
 
 	mu     sync.Mutex
 	closed bool // queues[0] is closed
+	// failed is the first error. Nothing starts after it: the round's group would see the next bucket
+	// where its peers see the failed one, and their errors would hide this one.
+	failed error
 }
 
 var _ sdk.Rounds = (*Rounds)(nil)
@@ -35,6 +38,7 @@ var _ sdk.Rounds = (*Rounds)(nil)
 type bucket struct {
 	*tensor.Bucket
 	promise *comm.Promise
+	begun   bool // in this pass
 	stepper sdk.Stepper
 	batch   int64
 	key     sdk.Key
@@ -43,7 +47,7 @@ type bucket struct {
 // Batch implements sdk.HookState for Step, which may run after the trainer's state has changed.
 func (b *bucket) Batch() int64 { return b.batch }
 
-// Key implements sdk.HookState.
+// Key implements sdk.HookState for the bucket of the rounds.
 func (b *bucket) Key(int) sdk.Key { return b.key }
 
 // New returns the Rounds of a plan that Join will lay. working is read-locked while a goroutine calls
@@ -70,16 +74,17 @@ func (r *Rounds) Reduce(state sdk.HookState, t *tensor.Bucket, s sdk.Stepper) *c
 		return comm.Completed(fmt.Errorf("the hook has planned no rounds for bucket %d", t.Index))
 	}
 	b := &r.buckets[t.Index]
+	if b.begun && !b.promise.Future().Awaited() {
+		return comm.Completed(r.fail(fmt.Errorf("nobody waited for the rounds of batch %d, bucket %d: Reduce must return their future, or one that waits for it",
+			b.batch, t.Index)))
+	}
+	b.begun = true
 	if !b.promise.Begin() {
 		return comm.Completed(fmt.Errorf("the rounds of bucket %d are started again before they have ended", t.Index))
 	}
 	b.Bucket, b.stepper, b.batch, b.key = t, s, state.Batch(), state.Key(t.Index)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		b.promise.Complete(errEnding)
-	} else {
-		r.advance(b, 0)
+	if err := r.advance(b, 0); err != nil {
+		b.promise.Complete(r.fail(err))
 	}
 	return b.promise.Future()
 }
@@ -88,24 +93,57 @@ var errEnding = errors.New("the process is ending")
 
 // advance calls the Step before a round and starts the round's operations. After the last round it
 // completes the bucket.
-func (r *Rounds) advance(b *bucket, round int) {
-	err := b.stepper.Step(b, round, b.Bucket, r.laid.Payloads(b.Index))
-	if err != nil || round == r.laid.Rounds(b.Index) {
-		b.promise.Complete(err)
-		return
+func (r *Rounds) advance(b *bucket, round int) error {
+	if err := r.fail(nil); err != nil {
+		return err
 	}
-	if round == 0 && r.Started != nil {
+	if err := b.stepper.Step(b, round, b.Bucket, r.laid.Payloads(b.Index)); err != nil {
+		return fmt.Errorf("Step %d of batch %d, bucket %d: %w", round, b.batch, b.Index, err)
+	}
+	if round == r.laid.Rounds(b.Index) {
+		b.promise.Complete(nil)
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.failed != nil:
+		return r.failed
+	case round == 0 && r.closed:
+		return errEnding
+	case round == 0 && r.Started != nil:
 		r.Started(b.Bucket)
 	}
 	r.laid.Start(b.Index, round, b.batch, b.key)
 	r.queues[round] <- b // never blocks: a queue has room for every bucket
+	return nil
+}
+
+// Failed returns the first error of the rounds. A hook may have dropped the future that has it.
+func (r *Rounds) Failed() error { return r.fail(nil) }
+
+// Reset begins a pass. The last reductions of an earlier pass need not have been awaited.
+func (r *Rounds) Reset() {
+	for i := range r.buckets {
+		r.buckets[i].begun = false
+	}
+}
+
+// fail notes the first error and returns it.
+func (r *Rounds) fail(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		r.failed = err
+	}
+	return r.failed
 }
 
 // work continues each bucket whose operations of a round have ended, until the queue is closed.
 func (r *Rounds) work(round int) {
 	for b := range r.queues[round] {
 		if err := r.proceed(b, round); err != nil {
-			b.promise.Complete(err)
+			b.promise.Complete(r.fail(err))
 		}
 	}
 	if round+1 < len(r.queues) {
@@ -122,8 +160,7 @@ func (r *Rounds) proceed(b *bucket, round int) error {
 		return errEnding
 	}
 	defer r.working.RUnlock()
-	r.advance(b, round+1)
-	return nil
+	return r.advance(b, round+1)
 }
 
 // Close waits for the goroutines. The links must be closed before, so that no operation is pending.

@@ -206,21 +206,21 @@ func two() sdk.Traffic {
 	return sdk.Traffic{rounds, rounds}
 }
 
-// The error of a step or of an operation ends its bucket and no other one.
+// After the error of a step or of an operation, nothing starts any more, and every bucket ends with this error.
 func TestFailuresOfRounds(t *testing.T) {
 	for step := range 3 {
 		t.Run(fmt.Sprint("step ", step), func(t *testing.T) {
 			r, _ := laid(t, two(), nil)
 			s := newSteps(2)
 			s.fails = step
-			if err := r.Reduce(state(3), bucketOf(0), s).Wait(); err == nil || err.Error() != "the step fails" {
-				t.Errorf("bucket 0 ends with %v", err)
+			want := fmt.Sprintf("Step %d of batch 3, bucket 0: the step fails", step)
+			for b := range 2 {
+				if err := r.Reduce(state(3), bucketOf(b), s).Wait(); err == nil || err.Error() != want {
+					t.Errorf("bucket %d ends with %v, want %s", b, err, want)
+				}
 			}
-			if err := r.Reduce(state(3), bucketOf(1), s).Wait(); err != nil {
-				t.Errorf("bucket 1 ends with %v", err)
-			}
-			if len(s.calls[0]) != step+1 {
-				t.Errorf("bucket 0 has the steps %v", s.calls[0])
+			if len(s.calls[0]) != step+1 || len(s.calls[1]) != 0 {
+				t.Errorf("the buckets have the steps %v", s.calls)
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func TestRoundsRefuse(t *testing.T) {
 		}
 	}
 	r.Reduce(state(3), bucketOf(0), s)
-	const again = "the rounds of bucket 0 are started again before they have ended"
+	const again = "nobody waited for the rounds of batch 3, bucket 0: Reduce must return their future, or one that waits for it"
 	if err := r.Reduce(state(3), bucketOf(0), s).Wait(); err == nil || err.Error() != again {
 		t.Errorf("%v, want %s", err, again)
 	}
@@ -256,7 +256,7 @@ func TestRoundsRefuse(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := closed.Reduce(state(0), bucketOf(0), s).Wait(); !errors.Is(err, errEnding) {
+	if err := closed.Reduce(state(3), bucketOf(0), s).Wait(); !errors.Is(err, errEnding) {
 		t.Errorf("after Close: %v", err)
 	}
 }

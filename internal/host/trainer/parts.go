@@ -130,13 +130,10 @@ func (r *Role) connectHook(links process.HookLinks, beside *companions, facts ma
 		}
 		env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed}
 		var err error
-		if env.Links, err = r.JoinLinks(links, r.store); err != nil {
+		if env.Links, env.Rounds, err = r.JoinHook(links, r.store); err != nil {
 			return err
 		}
 		r.parts.Links = env.Links
-		if env.Rounds, err = r.JoinTraffic(links); err != nil {
-			return err
-		}
 		r.share(refused, facts)
 		newHook := hosted.NewHook
 		if r.staged != nil && r.parts.AwaitShared == nil { // the reducer's goroutine calls the hook

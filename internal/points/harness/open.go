@@ -195,13 +195,11 @@ func (w *world) equip(r *Rank, p *process.Process, to peers) (err error) {
 	r.Buckets = store.Buckets
 	links := to.links(w.subject.Part.Links, r.Position)
 	links.Traffic = r.traffic
-	if r.Links, err = p.JoinLinks(links, store); err != nil {
+	env := sdk.HookEnv{Trainers: r.Size, Buckets: w.plan, Seed: 7}
+	if env.Links, env.Rounds, err = p.JoinHook(links, store); err != nil {
 		return err
 	}
-	env := sdk.HookEnv{Trainers: r.Size, Buckets: w.plan, Seed: 7, Links: r.Links}
-	if env.Rounds, err = p.JoinTraffic(links); err != nil {
-		return err
-	}
+	r.Links = env.Links
 	r.Hook, err = hosted.NewHook(p, choice, env)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/process"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/internal/points/toys"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/engine"
@@ -72,7 +73,7 @@ func (s *Subject) Buckets(large bool) []tensor.BucketSpec {
 		}
 		list = append(list, bucketOf(i, p, capacity))
 	}
-	if s.Part.Plans { // no plan has a payload for it
+	if s.Part.Plans { // runs have no empty buckets, so a plan need not expect them
 		return list
 	}
 	return append(list, tensor.BucketSpec{Index: len(list)})
@@ -118,7 +119,7 @@ func (s *Subject) Environment() any {
 		}
 		return sdk.ServerEnv{Rank: 1, Name: "server1", Trainers: 1, Buckets: buckets, Recorder: r, Engine: engine.Host}
 	case sdk.KindHook:
-		return sdk.HookEnv{Name: "trainer0", Trainers: 1, Buckets: buckets, Recorder: r}
+		return sdk.HookEnv{Name: "trainer0", Trainers: 1, Buckets: buckets, Rounds: &traffic.Rounds{}, Recorder: r}
 	case sdk.KindCriterion:
 		return sdk.CriterionEnv{MaxBatch: 8, Recorder: r, Engine: engine.Host}
 	case sdk.KindModel:

@@ -1,8 +1,6 @@
 package harness
 
 import (
-	"errors"
-
 	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
@@ -17,14 +15,11 @@ func (w *world) planTraffic(r *Rank, p *process.Process) (err error) {
 	return err
 }
 
-// agree returns an error if the plans of two ranks differ.
+// agree returns an error unless all ranks have the same plan.
 func (w *world) agree() error {
-	first := w.rankProcess(0).Name()
+	var plans []traffic.Named
 	for i, r := range w.ranks {
-		difference := traffic.Difference(w.ranks[0].traffic, r.traffic, first, w.rankProcess(i).Name())
-		if difference != "" {
-			return errors.New(difference)
-		}
+		plans = append(plans, traffic.Named{Process: w.rankProcess(i).Name(), Traffic: r.traffic})
 	}
-	return nil
+	return traffic.Agree(plans, w.plan, w.subject.Part.Links, false)
 }

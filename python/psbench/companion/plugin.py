@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import signal
@@ -98,9 +97,6 @@ def check(parts: Sequence[type[Part]]) -> list[type[Part]]:
         links = getattr(part, "links", ())
         if isinstance(links, str) or any(link not in ("server", "group", "default") for link in links):
             raise DeclarationError(f'{part.__name__} has links {links!r}: they are some of ("server", "group", "default")')
-        plan = inspect.getattr_static(part, "plan", None) if part.kind == "hook" else None
-        if plan is not None and not isinstance(plan, classmethod):
-            raise DeclarationError(f"{part.__name__} has a method plan that is no class method: write @classmethod above def plan(cls, settings, env)")
         answers = getattr(part, "answers", "")
         if not isinstance(answers, str) or not re.fullmatch(r"|mean|sum|own|as \w+", answers):
             raise DeclarationError(f'{part.__name__} has answers {answers!r}: it is "mean", "sum", "own", or "as KEY", of a built-in {part.kind}')

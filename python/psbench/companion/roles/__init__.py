@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
 from ...hook import Hook
@@ -19,13 +20,18 @@ def described(part: type[Part]) -> dict[str, Any]:
     if part.kind == "model":
         said |= {"stochastic": part.stochastic, "smallest_batch": part.smallest_batch}  # type: ignore[attr-defined]
     if part.kind == "hook":
-        plans = part.plan.__func__ is not Hook.plan.__func__  # type: ignore[attr-defined]
-        said |= {"links": list(part.links), "answers": part.answers, "plans": plans}  # type: ignore[attr-defined]
+        said |= {"links": list(part.links), "answers": part.answers, "plans": plans(part)}  # type: ignore[attr-defined]
     if part.kind == "criterion":
         said["targets"] = part.targets  # type: ignore[attr-defined]
     if part.kind == "server":
         said |= {"serves": "gradients", "asynchronous": part.asynchronous, "quorum": part.quorum, "answers": part.answers}  # type: ignore[attr-defined]
     return said
+
+
+def plans(hook: type[Part]) -> bool:
+    """Whether a hook plans its traffic. An ordinary method plan is the author's own."""
+    plan = inspect.getattr_static(hook, "plan")
+    return isinstance(plan, classmethod) and plan is not inspect.getattr_static(Hook, "plan")
 
 
 def make(process: Process, part: type[Part], request: Any) -> Role:

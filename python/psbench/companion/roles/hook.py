@@ -9,7 +9,9 @@ from ... import traffic
 from ...gradients import Bucket
 from ...hook import ROUND, Hook, HookState, Operation, PlanEnv, check_asked
 from .. import frames
+from ..faults import Fault
 from ..process import Process
+from . import plans
 from .reducing import ReducingRole
 from .role import bucket_specs
 
@@ -28,6 +30,11 @@ class HookRole(ReducingRole):
         process.moved = lambda role, index: self._buckets.pop(index, None) if role in (frames.BUCKET, frames.BUCKET_ROWS) else None
         process.serve(frames.REDUCE, self._reduce, "reduce")
         process.serve(frames.ENDED, self._ended, "reduce")
+
+    def connect(self, links: Any) -> None:
+        if plans(self._class) and not self._plan:
+            raise Fault(f"{self.title} plans its traffic, but this psbench lays no plans: update it")
+        super().connect(links)
 
     def plan(self, buckets: Any) -> list[dict[str, Any]]:
         request = self._request
@@ -99,17 +106,18 @@ class HookRole(ReducingRole):
         self._buckets[index], self._states[index] = bucket, HookState(0, index)
         return bucket
 
-    def _payloads(self, index: int) -> list[list[Any]]:
+    def _payloads(self, index: int) -> tuple[tuple[Any, ...], ...]:
         """The payloads of a bucket. They are numbered over all buckets, rounds and operations of the plan."""
         number = sum(len(r["operations"]) for bucket in self._plan[:index] for r in bucket["rounds"])
-        payloads: list[list[Any]] = []
+        payloads: list[tuple[Any, ...]] = []
         for r in self._plan[index]["rounds"] if index < len(self._plan) else ():
-            payloads.append([])
+            views = []
             for o in r["operations"]:
                 memory = self.memory.tensor(frames.PAYLOAD, number)
-                payloads[-1].append(memory.view(traffic.TYPES[o["type"]])[:o["elements"]])
+                views.append(memory.view(traffic.TYPES[o["type"]])[:o["elements"]])
                 number += 1
-        return payloads
+            payloads.append(tuple(views))
+        return tuple(payloads)  # an assignment to an element, instead of its content, is an error
 
 
 def _given(value: object) -> str:
