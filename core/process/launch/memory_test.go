@@ -58,8 +58,8 @@ func TestBoundedProcessesRun(t *testing.T) {
 	}
 }
 
-// If there is no cgroup or the process cannot join it, RLIMIT_DATA limits the memory. The limit leaves room for the race
-// detector, which allocates until the process becomes the plugin.
+// If there is no cgroup or the process cannot join it, RLIMIT_DATA limits the memory. The limit leaves room for the
+// race detector, which allocates until the process becomes the plugin.
 func TestMemoryWithoutACgroup(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "group")
 	if err := os.Mkdir(empty, 0o700); err != nil {
