@@ -100,7 +100,7 @@ class HookTest(unittest.TestCase):
             ([[[7]]], "a round of bucket 0 must be a list of psbench.Transfer, but one element is of type int"),
         ):
             class Wrong(Planned):
-                plan = classmethod(lambda cls, settings, env: given)  # noqa: B023
+                plan = classmethod(lambda cls, settings, env: given)
 
             with self.subTest(want), Companion(Wrong, buckets=[dense(1)], connect=False) as c:
                 with self.assertRaisesRegex(Exception, f"^hook planned, plan: TypeError: {want}$"):

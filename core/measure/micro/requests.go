@@ -7,6 +7,7 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/internal/host/convert"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -66,7 +67,11 @@ func (s *session) connect(ctx context.Context) error {
 	}
 	for _, w := range s.ranks {
 		s.result.Links = append(s.result.Links, w.links(s.plan)...)
-		if err := w.fabric.ReserveStores(cluster.Names(cluster.AtCore(w.trainers)), s.stored()); err != nil {
+		here := cluster.Names(cluster.AtCore(w.trainers))
+		if err := w.fabric.ReserveStores(here, traffic.Stored(s.plan.buckets(), s.traffic())); err != nil {
+			return err
+		}
+		if err := traffic.Reserve(here, s.traffic()); err != nil {
 			return err
 		}
 	}
@@ -123,7 +128,8 @@ func (p *Plan) serverOf(companion *process) int {
 }
 
 func (s *session) serverLinks(p *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(s.pushed()), Companion: peerOf(p.part)}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(traffic.Served(s.plan.buckets(), s.traffic())),
+		Companion: peerOf(p.part)}
 	for _, t := range cluster.FirstOf(p.ranks.together(s.plan, p)) {
 		links.Trainers = append(links.Trainers, convert.PeerToProto(t.LinkPeer(p.ranks.fabric, p)))
 	}

@@ -3,9 +3,7 @@ package micro
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
@@ -56,17 +54,3 @@ func (s *session) planTraffic(ctx context.Context) error {
 
 // traffic returns the plan of the measured hook; nil if it plans nothing.
 func (s *session) traffic() sdk.Traffic { return s.ranks[0].trainers[0].holder().traffic }
-
-// pushed returns the specs of what servers take: the payloads that the hook pushes, or else the buckets.
-func (s *session) pushed() []tensor.BucketSpec {
-	if pushed, _ := traffic.Payloads(s.traffic()); len(pushed) > 0 {
-		return pushed
-	}
-	return s.plan.buckets()
-}
-
-// stored returns the specs of everything that a rank stores: its buckets and the payloads of its hook.
-func (s *session) stored() []tensor.BucketSpec {
-	pushed, grouped := traffic.Payloads(s.traffic())
-	return slices.Concat(s.plan.buckets(), pushed, slices.Concat(grouped...))
-}

@@ -151,13 +151,20 @@ func (p *process) joiner() *process {
 }
 
 // checkContracts returns an error if a trainer must call parts by the protocol but its plugin is older than the
-// protocol.
+// protocol, or than what a part asks of it.
 func (r *run) checkContracts() error {
 	for _, p := range r.processes.all {
-		if t := p.host; t != nil && p.Protocol && t.kind == sdk.KindTrainer &&
-			host.ParseVersion(t.Contract()).Before(host.Protocol) {
-			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, but %s of plugin %s speaks the protocol, which needs %s: build the trainer's plugin with the sdk of this psbench",
-				t.Part, t.Plugin.Name, t.Contract(), p.Part, p.Plugin.Name, host.Protocol)
+		t := p.host
+		if t == nil || !p.Protocol || t.kind != sdk.KindTrainer {
+			continue
+		}
+		needs, why := host.Protocol, "speaks the protocol"
+		if p.kind == sdk.KindHook && r.e.Parts[p.kind].Plans {
+			needs, why = host.Plans, "plans its traffic"
+		}
+		if host.ParseVersion(t.Contract()).Before(needs) {
+			return fmt.Errorf("%s of plugin %s speaks version %s of psbench's contract with plugins, but %s of plugin %s %s, which needs %s: build the trainer's plugin with the sdk of this psbench",
+				t.Part, t.Plugin.Name, t.Contract(), p.Part, p.Plugin.Name, why, needs)
 		}
 	}
 	return nil

@@ -118,6 +118,32 @@ func TestContractsOfTrainers(t *testing.T) {
 	}
 }
 
+// A trainer that lays no traffic plans cannot have a hook in another language that plans.
+func TestContractsOfPlans(t *testing.T) {
+	for contract, want := range map[string]string{
+		"2.6": "",
+		"2.5": "trainer a_trainer of plugin builtin speaks version 2.5 of psbench's contract with plugins, but hook a_hook of plugin builtin plans its traffic, which needs 2.6: build the trainer's plugin with the sdk of this psbench",
+	} {
+		t.Run(contract, func(t *testing.T) {
+			e := beside(registry.Links{})
+			hook := e.Parts[sdk.KindHook]
+			hook.Plans = true
+			e.Parts[sdk.KindHook] = hook
+			r := laidOut(&run{e: e})
+			for _, p := range r.processes.all {
+				p.Process = placed{contract: contract}
+			}
+			got := ""
+			if err := r.checkContracts(); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // psbench gives numeric targets to no trainer or model whose plugin is too old for them.
 func TestContractsOfFloatTargets(t *testing.T) {
 	const want = "the targets of data a_data are numbers, but trainer a_trainer of plugin builtin speaks version 2.4 of psbench's contract with plugins, which supports only classes: build it for version 2.5"

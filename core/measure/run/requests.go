@@ -15,6 +15,7 @@ import (
 	"github.com/psbench/psbench/internal/host/convert"
 	"github.com/psbench/psbench/internal/host/record"
 	"github.com/psbench/psbench/internal/host/stop"
+	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 	"github.com/psbench/psbench/sdk/proto"
 )
@@ -270,7 +271,8 @@ func (r *run) trainerLinks(p *process) *proto.TrainerLinks {
 
 // serverLinks lists the processes that will join a server: the holders of its trainers' hooks.
 func (r *run) serverLinks(server *process) *proto.ServerLinks {
-	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(r.pushed()), Companion: r.partOf(server)}
+	links := &proto.ServerLinks{Buckets: convert.BucketsToProto(traffic.Served(r.buckets(), r.traffic())),
+		Companion: r.partOf(server)}
 	if !r.e.Links.Server {
 		return links
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/psbench/psbench/core/plan/registry"
 	"github.com/psbench/psbench/core/process/cluster"
 	"github.com/psbench/psbench/core/record/result"
-	"github.com/psbench/psbench/internal/comm/shm"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
@@ -71,14 +70,12 @@ func (r *run) checkTogether() error {
 // find enough free memory.
 func (r *run) reserve() error {
 	trainers, servers := cluster.AtCore(r.processes.trainers), cluster.AtCore(r.processes.servers)
-	if err := r.e.Fabric.ReserveStores(cluster.Names(trainers), r.stored()); err != nil {
+	stored := traffic.Stored(r.result.Buckets, r.traffic())
+	if err := r.e.Fabric.ReserveStores(cluster.Names(trainers), stored); err != nil {
 		return err
 	}
-	if bytes := traffic.Bytes(r.traffic()); bytes > 0 { // stores on the heap are not reserved
-		what := "the payloads of " + comm.JoinNames(cluster.Names(trainers))
-		if err := shm.ReserveTogether(what, float64(len(trainers))*float64(bytes)); err != nil {
-			return err
-		}
+	if err := traffic.Reserve(cluster.Names(trainers), r.traffic()); err != nil {
+		return err
 	}
 	if r.lookup == nil {
 		return nil

@@ -3,11 +3,8 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/core/process/cluster"
-	"github.com/psbench/psbench/internal/host"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
@@ -15,13 +12,8 @@ import (
 // planTraffic makes sure that the hooks of all ranks have made the same traffic plan. A trainer that holds its hook has
 // answered with the plan already; a companion with the hook is asked now.
 func (r *run) planTraffic(ctx context.Context) error {
-	hook := r.e.Parts[sdk.KindHook]
-	if !hook.Plans {
+	if !r.e.Parts[sdk.KindHook].Plans {
 		return nil
-	}
-	if p := r.processes.trainers[0].joiner(); host.ParseVersion(p.Contract()).Before(host.Plans) {
-		return fmt.Errorf("hook %s plans its traffic, but %s of plugin %s speaks version %s of psbench's contract with plugins, which has no plans: build it for version %s",
-			hook.Key, p.Name, p.Plugin.Name, p.Contract(), host.Plans)
 	}
 	var beside []*process
 	for _, t := range r.processes.trainers {
@@ -60,17 +52,3 @@ func (r *run) agreeOnTraffic() error {
 
 // traffic returns the plan that all hooks have made; nil if they plan nothing.
 func (r *run) traffic() sdk.Traffic { return r.processes.trainers[0].holder(sdk.KindHook).plan.traffic }
-
-// pushed returns the specs of what servers take: the payloads that hooks plan to push, or else the buckets.
-func (r *run) pushed() []tensor.BucketSpec {
-	if pushed, _ := traffic.Payloads(r.traffic()); len(pushed) > 0 {
-		return pushed
-	}
-	return r.buckets()
-}
-
-// stored returns the specs of everything that a rank stores: its buckets and the payloads of its hook.
-func (r *run) stored() []tensor.BucketSpec {
-	pushed, grouped := traffic.Payloads(r.traffic())
-	return slices.Concat(r.result.Buckets, pushed, slices.Concat(grouped...))
-}

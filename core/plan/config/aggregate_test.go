@@ -56,3 +56,24 @@ func TestAggregateNeedsAServerThatAdds(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// Only a hook with links can plan its traffic.
+func TestPlansNeedAHookWithLinks(t *testing.T) {
+	const refused = "h of plugin p is declared to plan its traffic, but only a hook with links can: rebuild the plugin"
+	for want, part := range map[string]sdk.Part{
+		"":                  {Kind: sdk.KindHook, Key: "h", Links: []sdk.Link{sdk.LinkGroup}, Plans: true},
+		"hook " + refused:   {Kind: sdk.KindHook, Key: "h", Plans: true},
+		"server " + refused: {Kind: sdk.KindServer, Key: "h", Serves: sdk.ServiceGradients, Plans: true},
+	} {
+		t.Run(want, func(t *testing.T) {
+			got := ""
+			item := registry.Item{Kind: part.Kind, Key: part.Key, Plugin: registry.Plugin{Name: "p"}}
+			if err := CheckDeclared(item, part); err != nil {
+				got = err.Error()
+			}
+			if got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}

@@ -98,13 +98,13 @@ func (r *Role) Connect(peers Peers) error {
 	}
 	links := process.HookLinks{Server: peers.Server, Group: peers.Group, Default: peers.Default,
 		Together: peers.Together, Traffic: peers.Traffic}
-	joined, err := r.JoinLinks(links, r.store)
+	joined, rounds, err := r.join(links)
 	if err != nil {
 		return err
 	}
 	r.links.Server, r.links.Group = joined.Server, joined.Group
 	if r.config.Hook != nil {
-		if r.hook, err = r.newHook(joined, links); err != nil {
+		if r.hook, err = r.newHook(joined, rounds); err != nil {
 			return err
 		}
 		r.links.Hook = r.hook
@@ -115,6 +115,17 @@ func (r *Role) Connect(peers Peers) error {
 	}
 	r.sync, err = r.JoinGroup(by, peers.Sync, comm.NewStore(nil), purposeSync)
 	return err
+}
+
+// join connects the links and lays the traffic plan of the measured hook. A hook in a companion runs its rounds itself.
+func (r *Role) join(links process.HookLinks) (joined sdk.Links, rounds sdk.Rounds, err error) {
+	if r.part == nil {
+		return r.JoinHook(links, r.store)
+	}
+	if joined, err = r.JoinLinks(links, r.store); err == nil {
+		err = r.part.Lay(r.Process, links)
+	}
+	return joined, nil, err
 }
 
 // Reset clears the state that earlier rounds left in the hook and in the server's twin.

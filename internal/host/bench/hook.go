@@ -6,7 +6,6 @@ import (
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/hosted"
-	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/sdk"
 )
 
@@ -24,8 +23,8 @@ type roundState struct{ round int64 }
 func (s *roundState) Batch() int64           { return s.round }
 func (s *roundState) Key(bucket int) sdk.Key { return sdk.Key{A: s.round, B: int64(bucket)} }
 
-// newHook builds the hook with its declared links and lays its traffic plan.
-func (r *Role) newHook(joined sdk.Links, links process.HookLinks) (*hook, error) {
+// newHook builds the hook with its declared links and the rounds of its traffic plan.
+func (r *Role) newHook(joined sdk.Links, rounds sdk.Rounds) (*hook, error) {
 	h := &hook{title: r.config.Hook.Title(), links: r.config.Links}
 	if r.part == nil {
 		part, err := r.Find(*r.config.Hook)
@@ -34,7 +33,7 @@ func (r *Role) newHook(joined sdk.Links, links process.HookLinks) (*hook, error)
 		}
 		h.links = part.Links
 	}
-	env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed}
+	env := sdk.HookEnv{Trainers: r.config.Trainers, Buckets: r.store.Specs(), Seed: r.config.Seed, Rounds: rounds}
 	if h.uses(sdk.LinkServer) {
 		env.Server = joined.Server
 	}
@@ -47,26 +46,11 @@ func (r *Role) newHook(joined sdk.Links, links process.HookLinks) (*hook, error)
 	if r.part != nil {
 		r.part.Join(env.Links)
 		h.Hook = r.part
-		return h, r.layPart(links)
+		return h, nil
 	}
 	var err error
-	if env.Rounds, err = r.LayRounds(links); err != nil {
-		return nil, err
-	}
 	h.Hook, err = hosted.NewHook(r.Process, *r.config.Hook, env)
 	return h, err
-}
-
-// layPart lays the traffic plan of a hook in a companion.
-func (r *Role) layPart(links process.HookLinks) error {
-	if links.Traffic == nil {
-		return nil
-	}
-	laid, err := r.LayTraffic(links, r.NewStore)
-	if err != nil {
-		return err
-	}
-	return r.part.Lay(laid)
 }
 
 func (h *hook) uses(link sdk.Link) bool { return slices.Contains(h.links, link) }

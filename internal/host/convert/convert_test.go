@@ -36,6 +36,22 @@ func TestBucketsCrossGRPC(t *testing.T) {
 	})
 }
 
+func TestTrafficCrossesGRPC(t *testing.T) {
+	operation := rapid.Custom(func(t *rapid.T) sdk.Operation {
+		return sdk.Operation{
+			Kind: sdk.OperationKind(rapid.String().Draw(t, "kind")), Type: tensor.Type(rapid.String().Draw(t, "type")),
+			Elements: rapid.Int().Draw(t, "elements"), Root: int(rapid.Int32().Draw(t, "root")),
+		}
+	})
+	round := rapid.Custom(func(t *rapid.T) sdk.Round { return rapid.SliceOfN(operation, 0, 3).Draw(t, "round") })
+	rapid.Check(t, func(t *rapid.T) {
+		plan := sdk.Traffic(rapid.SliceOfN(rapid.SliceOfN(round, 0, 3), 0, 4).Draw(t, "plan"))
+		if d := cmp.Diff(plan, TrafficFromProto(TrafficToProto(plan)), cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
 func TestFailuresCrossGRPC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := fault.Failure{
@@ -59,6 +75,7 @@ func TestPartsCrossGRPC(t *testing.T) {
 			Asynchronous: rapid.Bool().Draw(t, "asynchronous"), Quorum: word.Draw(t, "quorum"),
 			Protocol:    rapid.Bool().Draw(t, "protocol"),
 			RanksDiffer: rapid.Bool().Draw(t, "ranks differ"),
+			Adds:        rapid.Bool().Draw(t, "adds"), Plans: rapid.Bool().Draw(t, "plans"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "links") {
 			p.Links = append(p.Links, sdk.Link(word.Draw(t, "link")))

@@ -6,7 +6,6 @@ import (
 
 	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
-	"github.com/psbench/psbench/internal/comm/shm"
 	"github.com/psbench/psbench/internal/host/fault"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
@@ -44,25 +43,11 @@ func (p *Process) JoinHook(links HookLinks, store *comm.Store) (joined sdk.Links
 	if joined, err = p.JoinLinks(links, store); err != nil || planned == nil {
 		return joined, nil, err
 	}
-	return joined, planned, p.layRounds(planned, links)
-}
-
-// LayRounds lays a hook's plan apart from its links. It returns nil without a plan.
-func (p *Process) LayRounds(links HookLinks) (sdk.Rounds, error) {
-	if links.Traffic == nil {
-		return nil, nil
-	}
-	planned := traffic.New(&p.Working)
-	p.Own(planned)
-	return planned, p.layRounds(planned, links)
-}
-
-func (p *Process) layRounds(rounds *traffic.Rounds, links HookLinks) error {
 	laid, err := p.LayTraffic(links, p.NewStore)
 	if err == nil {
-		rounds.Join(laid)
+		planned.Join(laid)
 	}
-	return err
+	return joined, planned, err
 }
 
 // LayTraffic allocates the payloads of a plan with newStore and connects the links that carry them.
@@ -75,10 +60,10 @@ func (p *Process) LayTraffic(links HookLinks, newStore func([]tensor.BucketSpec)
 		}
 		return store, err
 	}
-	pushed, grouped := traffic.Payloads(links.Traffic)
-	if err := shm.Reserve("the payloads of "+p.Name(), traffic.Bytes(links.Traffic)); err != nil {
+	if err := traffic.Reserve([]string{p.Name()}, links.Traffic); err != nil {
 		return nil, err
 	}
+	pushed, grouped := traffic.Payloads(links.Traffic)
 	var joined traffic.Links
 	var err error
 	if len(pushed) > 0 {

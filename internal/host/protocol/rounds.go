@@ -1,17 +1,33 @@
 package protocol
 
 import (
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/comm/wire"
+	"github.com/psbench/psbench/internal/host/process"
 	"github.com/psbench/psbench/internal/host/traffic"
 	"github.com/psbench/psbench/sdk"
 )
 
 // This file runs the rounds of a part's traffic plan.
 
-// Lay gives the hook its plan on the rank's links and shows the payloads, which lie in segments, to
-// the part. Call Lay before any Reduce.
-func (h *Hook) Lay(laid *traffic.Laid) error {
+// Lay lays the hook's traffic plan on the rank's links. Without a plan it does nothing. Call Lay after
+// Join and before any Reduce.
+func (h *Hook) Lay(p *process.Process, links process.HookLinks) error {
+	if links.Traffic == nil {
+		return nil
+	}
+	laid, err := p.LayTraffic(links, func(specs []tensor.BucketSpec) (*comm.Store, error) {
+		return p.Fabric.InSegments().NewStore(p.Name(), specs)
+	})
+	if err != nil {
+		return err
+	}
+	return h.run(laid)
+}
+
+// run makes the hook run a plan and shows the payloads, which lie in segments, to the part.
+func (h *Hook) run(laid *traffic.Laid) error {
 	h.laid = laid
 	for range laid.Longest() {
 		started := make(chan *reduction, len(h.reductions))

@@ -90,13 +90,7 @@ func lay(host *process.Process, h *Hook, store *comm.Store, links process.HookLi
 		return err
 	}
 	h.Join(joined)
-	laid, err := host.LayTraffic(links, func(specs []tensor.BucketSpec) (*comm.Store, error) {
-		return host.Fabric.InSegments().NewStore(host.Name(), specs)
-	})
-	if err != nil {
-		return err
-	}
-	return h.Lay(laid)
+	return h.Lay(host, links)
 }
 
 // playRounds requests the rounds of each bucket in order, and averages a bucket without rounds. Each payload holds the
@@ -214,7 +208,7 @@ func TestRoundsOfUnequalRanks(t *testing.T) {
 			}})
 		}
 		h.Join(sdk.Links{})
-		if err := h.Lay(traffic.Lay(plan, joined, host.Recorder)); err != nil {
+		if err := h.run(traffic.Lay(plan, joined, host.Recorder)); err != nil {
 			t.Fatal(err)
 		}
 		hooks[rank], stores[rank] = h, store
@@ -296,7 +290,7 @@ func TestRoundsRefuseLies(t *testing.T) {
 				stores = append(stores, payloads)
 			}
 			laid := traffic.Lay(plan, traffic.Links{Groups: []comm.Group{group, group}, Grouped: stores}, host.Recorder)
-			if err := h.Lay(laid); err != nil {
+			if err := h.run(laid); err != nil {
 				t.Fatal(err)
 			}
 			err := h.Reduce(at(4), store.Buckets[c.bucket]).Wait()

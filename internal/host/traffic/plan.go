@@ -7,7 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/psbench/psbench/comm"
 	"github.com/psbench/psbench/comm/tensor"
+	"github.com/psbench/psbench/internal/comm/shm"
 	"github.com/psbench/psbench/internal/quote"
 	"github.com/psbench/psbench/sdk"
 )
@@ -62,7 +64,7 @@ func Check(t sdk.Traffic, buckets []tensor.BucketSpec, trainers int, links []sdk
 			}
 		}
 	}
-	if pushes && !Covers(t, len(buckets)) && !slices.Contains(links, sdk.LinkGroup) {
+	if pushes && !covers(t, len(buckets)) && !slices.Contains(links, sdk.LinkGroup) {
 		return errors.New("it pushes payloads to the server, which then takes no buckets: plan rounds for every bucket")
 	}
 	return nil
@@ -88,8 +90,8 @@ func check(o sdk.Operation, trainers int, links []sdk.Link) error {
 	return nil
 }
 
-// Covers reports whether a plan has rounds for each of n buckets.
-func Covers(t sdk.Traffic, n int) bool {
+// covers reports whether a plan has rounds for each of n buckets.
+func covers(t sdk.Traffic, n int) bool {
 	return len(t) == n && !slices.ContainsFunc(t, func(rounds []sdk.Round) bool { return len(rounds) == 0 })
 }
 
@@ -163,13 +165,32 @@ func PushRounds(t sdk.Traffic) int {
 	return len(pushing)
 }
 
-// Bytes returns the size of all payloads of a rank in bytes.
-func Bytes(t sdk.Traffic) (n int64) {
-	pushed, grouped := Payloads(t)
-	for _, spec := range slices.Concat(pushed, slices.Concat(grouped...)) {
-		n += 4 * int64(spec.Words())
+// Served returns the specs of what servers take: the payloads that hooks plan to push, or else the
+// buckets.
+func Served(buckets []tensor.BucketSpec, t sdk.Traffic) []tensor.BucketSpec {
+	if pushed, _ := Payloads(t); len(pushed) > 0 {
+		return pushed
 	}
-	return n
+	return buckets
+}
+
+// Stored returns the specs of everything that a rank stores: its buckets and the payloads of its hook.
+func Stored(buckets []tensor.BucketSpec, t sdk.Traffic) []tensor.BucketSpec {
+	pushed, grouped := Payloads(t)
+	return slices.Concat(buckets, pushed, slices.Concat(grouped...))
+}
+
+// Reserve returns an error unless the payloads of all owners, who share this host, fit into its memory
+// together. A fabric that allocates on the heap does not check that.
+func Reserve(owners []string, t sdk.Traffic) error {
+	bytes := 0.0
+	for _, spec := range Stored(nil, t) {
+		bytes += 4 * float64(spec.Words())
+	}
+	if bytes == 0 {
+		return nil
+	}
+	return shm.ReserveTogether("the payloads of "+comm.JoinNames(owners), float64(len(owners))*bytes)
 }
 
 // Payloads lists the payloads of a plan: those pushed to the server, and for each round those of the

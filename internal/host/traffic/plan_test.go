@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +84,25 @@ func TestImpossiblePlans(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// Payloads that one owner could store are refused if all owners on a host together could not.
+func TestReserve(t *testing.T) {
+	gather := operation(sdk.AllGather, tensor.Int8, 4)
+	if err := Reserve([]string{"trainer0", "trainer1"}, one(gather)); err != nil {
+		t.Error(err)
+	}
+	var huge sdk.Traffic
+	for range 1 << 10 { // 8 TiB
+		huge = append(huge, []sdk.Round{{operation(sdk.AllReduce, tensor.Float32, 1<<31-1)}})
+	}
+	const want = "the payloads of trainer0 and trainer1 need 16 TiB, which does not fit: "
+	if err := Reserve([]string{"trainer0", "trainer1"}, huge); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := Reserve(nil, huge); err != nil {
+		t.Errorf("no owner needs memory, but %v", err)
 	}
 }
 

@@ -94,7 +94,7 @@ var errEnding = errors.New("the process is ending")
 // advance calls the Step before a round and starts the round's operations. After the last round it
 // completes the bucket.
 func (r *Rounds) advance(b *bucket, round int) error {
-	if err := r.fail(nil); err != nil {
+	if err := r.Failed(); err != nil {
 		return err
 	}
 	if err := b.stepper.Step(b, round, b.Bucket, r.laid.Payloads(b.Index)); err != nil {
@@ -120,7 +120,11 @@ func (r *Rounds) advance(b *bucket, round int) error {
 }
 
 // Failed returns the first error of the rounds. A hook may have dropped the future that has it.
-func (r *Rounds) Failed() error { return r.fail(nil) }
+func (r *Rounds) Failed() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
 
 // Reset begins a pass. The last reductions of an earlier pass need not have been awaited.
 func (r *Rounds) Reset() {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/psbench/psbench/comm"
-	"github.com/psbench/psbench/comm/tensor"
 	"github.com/psbench/psbench/internal/host/call"
 	"github.com/psbench/psbench/internal/host/companion"
 	"github.com/psbench/psbench/internal/host/hosted"
@@ -182,14 +181,5 @@ func (r *Role) joinHook(peer process.Peer, links process.HookLinks, beside *comp
 	}
 	hook.Join(joined)
 	r.parts.Hook = hook
-	if links.Traffic == nil {
-		return nil
-	}
-	laid, err := r.LayTraffic(links, func(specs []tensor.BucketSpec) (*comm.Store, error) {
-		return r.Fabric.InSegments().NewStore(r.Name(), specs)
-	})
-	if err != nil {
-		return err
-	}
-	return hook.Lay(laid)
+	return hook.Lay(r.Process, links)
 }

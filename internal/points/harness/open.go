@@ -150,10 +150,7 @@ func (w *world) serve(trainers []process.Peer) error {
 	if w.server == nil {
 		return nil
 	}
-	buckets := w.plan
-	if pushed, _ := traffic.Payloads(w.ranks[0].traffic); len(pushed) > 0 {
-		buckets = pushed
-	}
+	buckets := traffic.Served(w.plan, w.ranks[0].traffic)
 	_, err := w.server.Connect(server.Peers{Buckets: buckets, Trainers: trainers})
 	return err
 }
